@@ -49,3 +49,15 @@ type Image struct {
 	ByID            map[store.UUID]*Topic
 	BrokerConfigs   map[string]map[string]string // by broker id ("" is the cluster default)
 }
+
+// Topic finds a topic by name; nil when there is none.
+func (i *Image) Topic(name string) *Topic { panic("stub") }
+
+// TopicByID finds a topic by id; nil when there is none.
+func (i *Image) TopicByID(id store.UUID) *Topic { panic("stub") }
+
+// Broker finds a live broker.
+func (i *Image) Broker(id int32) (Broker, bool) { panic("stub") }
+
+// Endpoint finds a broker's endpoint for the listener that a client came by.
+func (b *Broker) Endpoint(listener string) (Endpoint, bool) { panic("stub") }
