@@ -1,0 +1,77 @@
+// Package api answers Kafka's requests: one file an API key, each registering the versions that it
+// truly serves, and the only table from our errors to Kafka's codes (errors.go).
+package api
+
+import (
+	"context"
+	"log/slog"
+
+	"platter/coord/cluster"
+	"platter/coord/config"
+	"platter/coord/controller"
+	"platter/engine/commitlog"
+	"platter/engine/store"
+	"platter/io/clock"
+	"platter/net/console"
+	"platter/replication/host"
+	"platter/replication/replica"
+)
+
+// Deps is what the handlers need of the rest of the broker.
+type Deps struct {
+	BrokerID    int32
+	Replicas    Replicas // HostReplicas(host)
+	Image       func() *cluster.Image
+	Controller  Controller  // *controller.Controller
+	ProducerIDs ProducerIDs // NewProducerIDs(controller), or the transaction coordinator's
+	Config      *config.Broker
+	Clock       clock.Clock
+	Log         *slog.Logger
+	Metrics     *console.Metrics
+}
+
+// Partition is a replica as the handlers use it (*replica.Replica).
+type Partition interface {
+	Append(*replica.Append) (cancel func())
+	State(currentEpoch int32) (replica.State, error)
+	Read(offset, maxBytes int64, iso replica.Isolation, currentEpoch int32, atLeastOne bool) (commitlog.Read, replica.State, error)
+	Watch(*replica.Waiter)
+	Unwatch(*replica.Waiter)
+	Log() *commitlog.Log
+}
+
+// Replicas finds this broker's replicas; errors as host.Host.Replica.
+type Replicas interface {
+	Replica(store.TP) (Partition, error)
+	TopicName(store.UUID) (string, bool)
+}
+
+// Controller makes and deletes topics (*controller.Controller).
+type Controller interface {
+	CreateTopics(context.Context, []controller.NewTopic) []controller.Created
+	DeleteTopics(context.Context, []string) []error
+}
+
+// ProducerIDs gives out producer ids that nobody had before.
+type ProducerIDs interface {
+	Next(context.Context) (int64, error)
+}
+
+// HostReplicas shows a host as Replicas.
+func HostReplicas(h *host.Host) Replicas { return hostReplicas{h} }
+
+type hostReplicas struct{ *host.Host }
+
+func (h hostReplicas) Replica(tp store.TP) (Partition, error) {
+	r, err := h.Host.Replica(tp)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Handler answers requests; it is the server's Handler.
+type Handler struct{}
+
+// New returns a handler over the broker's parts.
+func New(d Deps) *Handler { panic("stub") }
