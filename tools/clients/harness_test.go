@@ -1,0 +1,61 @@
+// Package clients runs real Kafka clients against the real broker process.
+package clients
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"platter/tools/proc"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	proc.Cleanup()
+	os.Exit(code)
+}
+
+// broker starts a broker process with extra properties.
+func broker(t *testing.T, props map[string]string) *proc.Broker {
+	t.Helper()
+	b := proc.New(t, proc.Binary(t), t.TempDir())
+	for k, v := range props {
+		b.Props[k] = v
+	}
+	b.Start()
+	return b
+}
+
+// need skips the test by name when a program is not on this machine.
+func need(t *testing.T, programs ...string) {
+	t.Helper()
+	for _, p := range programs {
+		if _, err := exec.LookPath(p); err != nil {
+			t.Skipf("needs %s, which is not installed", p)
+		}
+	}
+}
+
+// run runs a client program with a limit and returns its standard output.
+func run(t *testing.T, stdin io.Reader, name string, args ...string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			err = errors.Join(ctx.Err(), err)
+		}
+		t.Fatalf("%s %q: %v\nstdout: %.2000s\nstderr: %.2000s", name, args, err, stdout.Bytes(), stderr.Bytes())
+	}
+	return stdout.Bytes()
+}
+
+var codecs = []string{"none", "gzip", "snappy", "lz4", "zstd"}
