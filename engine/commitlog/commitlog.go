@@ -5,10 +5,13 @@
 package commitlog
 
 import (
+	"context"
 	"errors"
 
 	"platter/engine/batch"
+	"platter/io/clock"
 	"platter/io/disk"
+	"platter/io/handles"
 )
 
 var (
@@ -68,6 +71,44 @@ type Compression struct {
 // DefaultConfig is Kafka 3.9's defaults.
 func DefaultConfig() Config { panic("stub") }
 
+// Options is what Open needs. FS, Handles, Clock and Dir are required.
+type Options struct {
+	FS        disk.FS
+	Handles   *handles.Cache
+	Clock     clock.Clock
+	Dir       string // made when missing
+	Topic     string // with Partition: only for messages
+	Partition int32
+	Config    Config
+
+	// RecoveryPoint and LogStartOffset are as the directory's checkpoints say; 0 when they say nothing.
+	RecoveryPoint  int64
+	LogStartOffset int64
+	// CleanShutdown: the log was closed cleanly; nothing is scanned.
+	CleanShutdown bool
+	// SameBoot: the machine has not restarted since the log was last written, so the page cache is
+	// whole and only the tail behind the last index entry is scanned.
+	SameBoot bool
+
+	// Progress, when set, is told of growth: bytes that will be scanned, bytes that have been.
+	Progress func(toScan, scanned int64)
+	// OnIOError is called once, when the log goes offline. Never under a lock of the log.
+	OnIOError func(error)
+	// LowerRecoveryPoint must make the checkpointed recovery point at most offset, durably, before it
+	// returns: the log is about to be truncated there, and what comes after is not synced. It is called
+	// under the log's lock: it must not call the log. nil: the owner keeps no checkpoint.
+	LowerRecoveryPoint func(offset int64) error
+	// Background runs f soon, on another goroutine (the sync of a sealed segment). nil: go f().
+	Background func(f func())
+	// Logf, when set, is told what recovery did: cut tails, rebuilt indexes, bad ranges.
+	Logf func(format string, args ...any)
+}
+
+// Open loads the log in o.Dir, recovering it as the hints in o demand, and creates it when it is not
+// there: finish interrupted deletes and swaps, cut the torn tail, clamp leader epochs, drop producer
+// snapshots beyond the end and rebuild producer state.
+func Open(ctx context.Context, o Options) (*Log, error) { panic("stub") }
+
 // Origin says who made the batches.
 type Origin int
 
@@ -122,7 +163,17 @@ type TimeMatch struct {
 	LeaderEpoch int32
 }
 
-// Log is one open partition.
+// BadRange is a part of a segment that is not what was written (disk rot below the recovery point).
+// It is kept as it is; reads over it fail with ErrCorrupt, the rest stays readable.
+type BadRange struct {
+	Path       string // of the .log file
+	Pos, End   int64  // bytes [Pos, End)
+	Offset     int64  // the first offset that is lost
+	NextOffset int64  // the first readable offset behind it
+	Cause      error
+}
+
+// Log is one open partition. Safe for concurrent use.
 type Log struct{}
 
 // Enqueue validates a's batches on the caller's goroutine, before any lock, and queues it in call
@@ -176,6 +227,22 @@ func (l *Log) Roll() error { panic("stub") }
 // Sync makes all that was written durable and raises the durable end.
 func (l *Log) Sync() error { panic("stub") }
 
+// RecoveryPoint is the offset up to which everything is synced: what the owner checkpoints.
+func (l *Log) RecoveryPoint() int64 { panic("stub") }
+
+// Verify reads every byte of the log with CRC, through pace (called with the bytes just read, may be
+// nil), adds what is bad to the bad ranges, and returns those. For a slow scrub.
+func (l *Log) Verify(ctx context.Context, pace func(bytes int64)) ([]BadRange, error) { panic("stub") }
+
+// BadRanges are those known so far.
+func (l *Log) BadRanges() []BadRange { panic("stub") }
+
+// Dir is where the log lives.
+func (l *Log) Dir() string { panic("stub") }
+
+// Config is the current settings.
+func (l *Log) Config() Config { panic("stub") }
+
 // SetConfig changes the settings for what comes next.
 func (l *Log) SetConfig(c Config) { panic("stub") }
 
@@ -187,3 +254,7 @@ func (l *Log) SegmentCount() int { panic("stub") }
 
 // Close syncs when clean is true, writes indexes and a producer snapshot, and closes.
 func (l *Log) Close(clean bool) error { panic("stub") }
+
+// Discard closes without writing anything more and forgets the log's handles, so that its directory
+// can be renamed and removed. Reads in flight keep their files.
+func (l *Log) Discard() { panic("stub") }
