@@ -1,0 +1,130 @@
+package core
+
+import "slices"
+
+// Fetch is a follower's fetch as its leader sees it: Offset is the follower's end, so that everything
+// below is in its log. Durable is the end that it has synced (equal to Offset where that is not told).
+type Fetch struct {
+	Broker      int32
+	BrokerEpoch int64
+	LeaderEpoch int32 // that the follower believes in
+	Offset      int64
+	Durable     int64
+	LogStart    int64
+	NowMs       int64
+}
+
+// Fetched is a follower's fetch. The offset was checked to be in the log by the driver.
+func (c *Core) Fetched(f Fetch) (Work, error) {
+	switch {
+	case f.LeaderEpoch < c.a.LeaderEpoch:
+		return Work{}, ErrFencedEpoch
+	case f.LeaderEpoch > c.a.LeaderEpoch:
+		return Work{}, ErrUnknownEpoch
+	case c.role != Leader:
+		return Work{}, ErrNotLeader
+	}
+	p := c.peer(f.Broker)
+	if p == nil {
+		return Work{}, ErrNotReplica
+	}
+	if f.BrokerEpoch < p.brokerEpoch {
+		return Work{}, ErrStaleBroker
+	}
+	end := f.Offset
+	if c.cfg.Class == Durable {
+		end = min(f.Durable, f.Offset)
+	}
+	// A follower is caught up as of the moment at which the leader had no more than it has now:
+	// now, or, when it fetches behind a busy leader, the time of its fetch before (KIP-16).
+	switch {
+	case f.Offset >= c.ends.Written:
+		p.caughtUpMs = max(p.caughtUpMs, f.NowMs)
+	case f.Offset >= p.lastFetchEnd:
+		p.caughtUpMs = max(p.caughtUpMs, p.lastFetchMs)
+	}
+	p.lastFetchMs, p.lastFetchEnd = f.NowMs, c.ends.Written
+	p.brokerEpoch, p.end, p.start = f.BrokerEpoch, end, f.LogStart
+
+	w := Work{Moved: c.advance()}
+	if c.proposed == nil && c.mayJoin(p) {
+		w.Propose = c.propose(append(slices.Clone(c.a.ISR), p.id))
+	}
+	return w, nil
+}
+
+// Tick looks for members that have been behind for longer than replica.lag.time.max.ms.
+func (c *Core) Tick(nowMs int64) Work {
+	if c.role != Leader || c.proposed != nil {
+		return Work{}
+	}
+	isr := slices.DeleteFunc(slices.Clone(c.a.ISR), func(id int32) bool {
+		p := c.peer(id)
+		return p != nil && p.end < c.ends.Written && nowMs-p.caughtUpMs > c.cfg.LagTimeMaxMs
+	})
+	if len(isr) == len(c.a.ISR) {
+		return Work{}
+	}
+	return Work{Propose: c.propose(isr)}
+}
+
+// Altered is the controller's answer to a proposal: the in-sync set as it stands now, whether it is
+// the proposed one or not. An answer to another term, or older than what is held, changes nothing.
+func (c *Core) Altered(leaderEpoch, partitionEpoch int32, isr []int32) Work {
+	if c.role != Leader || leaderEpoch != c.a.LeaderEpoch || partitionEpoch < c.a.PartitionEpoch {
+		return Work{}
+	}
+	c.proposed = nil
+	c.a.ISR, c.a.PartitionEpoch = slices.Clone(isr), partitionEpoch
+	c.advance()
+	return Work{Moved: true}
+}
+
+// Refused is the controller's word that a proposal was not and will not be carried out. For one whose
+// fate is unknown there is no event: the larger set must go on counting, and the driver asks again.
+func (c *Core) Refused(leaderEpoch int32) Work {
+	if c.role != Leader || leaderEpoch != c.a.LeaderEpoch || c.proposed == nil {
+		return Work{}
+	}
+	c.proposed = nil
+	return Work{Moved: c.advance()}
+}
+
+// Proposed is the in-sync set that the controller was asked for and has not answered; nil: none.
+func (c *Core) Proposed() []int32 { return slices.Clone(c.proposed) }
+
+// mayJoin: a follower joins once it has everything up to the high watermark and up to the start of this
+// term. The latter because a new leader's watermark may lag behind what its predecessor acknowledged.
+func (c *Core) mayJoin(p *peer) bool {
+	return !slices.Contains(c.a.ISR, p.id) && p.end >= max(c.hw, c.termAt)
+}
+
+func (c *Core) propose(isr []int32) []int32 {
+	c.proposed = isr
+	return slices.Clone(isr)
+}
+
+// keepPeers makes the followers' table fit the assignment; who stays keeps its progress.
+func (c *Core) keepPeers(nowMs int64) {
+	var kept []peer
+	for _, id := range c.a.Replicas {
+		if id == c.cfg.Self {
+			continue
+		}
+		if p := c.peer(id); p != nil {
+			kept = append(kept, *p)
+			continue
+		}
+		kept = append(kept, peer{id: id, brokerEpoch: -1, end: -1, start: -1, caughtUpMs: nowMs, lastFetchMs: -1})
+	}
+	slices.SortFunc(kept, func(a, b peer) int { return int(a.id) - int(b.id) })
+	c.peers = kept
+}
+
+func (c *Core) peer(id int32) *peer {
+	i, ok := slices.BinarySearchFunc(c.peers, id, func(p peer, id int32) int { return int(p.id) - int(id) })
+	if !ok {
+		return nil
+	}
+	return &c.peers[i]
+}
