@@ -10,12 +10,6 @@ import (
 	"platter/engine/store"
 )
 
-// Metrics are the broker's counters; made once, shared by all layers of net.
-type Metrics struct{}
-
-// NewMetrics makes the counters.
-func NewMetrics() *Metrics { panic("stub") }
-
 // Config is what the console shows.
 type Config struct {
 	Listener net.Listener

@@ -2,19 +2,26 @@
 // order, and every bound that keeps one peer from costing the others anything.
 //
 // Each connection has two goroutines. The reader reads one frame at a time into a pooled buffer. A
-// produce is handed to the handler at once, so that produces reach their partitions in arrival order,
-// and only the wait for acknowledgement overlaps. Any other request is a barrier: it is handled by the
-// connection's second goroutine, the writer, when everything before it was answered, and the reader
-// hands over nothing more until it was answered itself. The reader goes on reading one frame ahead,
-// which is how a peer that goes away during a long poll is noticed: the request's context ends.
+// produce is handed to the handler at once, so that produces reach their partitions in arrival order and
+// only the wait for acknowledgement overlaps. Any other request is a barrier: the connection's second
+// goroutine, the writer, serves it when everything before it was answered, and what comes behind it
+// waits. Meanwhile the reader goes on reading, within bounds, which is how a peer that goes away during
+// a long poll is noticed: the request's context ends.
 //
-// A frame's bytes belong to its Request until Release.
+// What is bounded: a frame (RequestBytesMax), the frames and unsent requests of one connection, the
+// frames of all connections, connections in all and by address, the time a frame may take to come and a
+// reply to go. Memory for a frame is taken as its bytes arrive, never because a size was announced.
+//
+// A bad frame costs its own connection; the log names the cause, at a bounded rate.
 package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"platter/net/console"
@@ -28,27 +35,28 @@ type Listener struct {
 	net.Listener
 }
 
-// Config is what the server needs; the names are Kafka's. A zero bound is replaced by Kafka's default.
+// Config is what the server needs; the names beside are Kafka's. A zero bound is replaced by the default.
 type Config struct {
 	Listeners []Listener // owned by the server from New on
 	Handler   Handler
 	Log       *slog.Logger
 	Metrics   *console.Metrics
 
-	RequestBytesMax       int           // socket.request.max.bytes
-	SendBufferBytes       int           // socket.send.buffer.bytes, -1: the system's
-	ReceiveBufferBytes    int           // socket.receive.buffer.bytes, -1: the system's
-	IdleMax               time.Duration // connections.max.idle.ms
-	ConnectionsMax        int           // max.connections
-	ConnectionsPerIPMax   int           // max.connections.per.ip
-	ConnectionsOverrides  map[string]int // max.connections.per.ip.overrides
-	QueuedRequestsMax     int           // queued.max.requests: unanswered requests of one connection
-	QueuedRequestBytesMax int64         // queued.max.request.bytes: frames in memory, all connections, -1: no bound
-	WriteTimeout          time.Duration // a peer that takes no byte for so long is dropped
-	DrainMax              time.Duration // how long Close lets requests finish
+	RequestBytesMax       int            // socket.request.max.bytes, default 100 MiB
+	SendBufferBytes       int            // socket.send.buffer.bytes, 0 or -1: the system's
+	ReceiveBufferBytes    int            // socket.receive.buffer.bytes, 0 or -1: the system's
+	IdleMax               time.Duration  // connections.max.idle.ms, default 10 min; negative: no limit
+	ConnectionsMax        int            // max.connections, default no limit: at it, none is accepted until one goes
+	ConnectionsPerIPMax   int            // max.connections.per.ip, default no limit: above it, closed at once
+	ConnectionsOverrides  map[string]int // max.connections.per.ip.overrides, by address
+	QueuedRequestsMax     int            // queued.max.requests: unanswered requests of one connection, default 500
+	QueuedRequestBytesMax int64          // queued.max.request.bytes: frames of all connections, default or -1: 512 MiB
+	TransferMin           int64          // bytes a second that a frame must come and a reply must go with, default 64 KiB
+	TransferGrace         time.Duration  // what each transfer gets on top, default 30 s
+	DrainMax              time.Duration  // how long Close lets requests finish, default 5 s
 }
 
-// Handler answers requests; net/api has the one of the broker.
+// Handler answers requests; net/api has the broker's.
 type Handler interface {
 	// Accept reads the header of a frame. An error closes the connection and is logged.
 	Accept(c *Conn, frame []byte) (Header, error)
@@ -70,33 +78,118 @@ type Header struct {
 	Produce       bool // goes to Handler.Produce
 }
 
+// ErrStopped ends the connections of a server that is closing.
+var ErrStopped = errors.New("the broker is stopping")
+
 // Server serves connections from Start to Close.
-type Server struct{}
+type Server struct {
+	cfg    Config
+	log    *limitedLog
+	budget *budget
+
+	mu    sync.Mutex
+	conns map[*conn]struct{}
+	perIP map[string]int
+	freed sync.Cond // a connection went; with mu
+
+	nextID   atomic.Uint64
+	stopping atomic.Bool
+	stop     chan struct{}
+	wg       sync.WaitGroup // accept loops, janitor, connections
+}
 
 // New checks c; nothing is accepted before Start.
-func New(c Config) (*Server, error) { panic("stub") }
+func New(c Config) (*Server, error) {
+	if c.Handler == nil || len(c.Listeners) == 0 {
+		return nil, errors.New("server: a handler and at least one listener are needed")
+	}
+	c.setDefaults()
+	s := &Server{
+		cfg:    c,
+		log:    newLimitedLog(c.Log),
+		budget: newBudget(c.QueuedRequestBytesMax),
+		conns:  map[*conn]struct{}{},
+		perIP:  map[string]int{},
+		stop:   make(chan struct{}),
+	}
+	s.freed.L = &s.mu
+	return s, nil
+}
+
+func (c *Config) setDefaults() {
+	setDefault(&c.RequestBytesMax, 100<<20)
+	setDefault(&c.IdleMax, 10*time.Minute)
+	setDefault(&c.QueuedRequestsMax, 500)
+	if c.QueuedRequestBytesMax <= 0 {
+		c.QueuedRequestBytesMax = 512 << 20
+	}
+	setDefault(&c.TransferMin, 64<<10)
+	setDefault(&c.TransferGrace, 30*time.Second)
+	setDefault(&c.DrainMax, 5*time.Second)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = console.NewMetrics()
+	}
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
 
 // Start accepts connections until Close.
-func (s *Server) Start() { panic("stub") }
-
-// Close stops accepting, lets requests under way finish for a bounded time, and closes all connections.
-func (s *Server) Close(ctx context.Context) error { panic("stub") }
-
-// Conn is one client's connection, as a handler sees it.
-type Conn struct {
-	ID       uint64
-	Listener string
-	Remote   net.Addr
-	Local    net.Addr
+func (s *Server) Start() {
+	for _, l := range s.cfg.Listeners {
+		s.wg.Add(1)
+		go s.accept(l)
+	}
+	s.wg.Add(1)
+	go s.janitor()
 }
 
-// Request is one request. Its bytes are the frame's, valid until it is answered.
-type Request struct {
-	Header
-	Conn     *Conn
-	Body     []byte
-	Received time.Time
+// Close stops accepting and reading, lets requests under way finish until ctx ends or DrainMax has
+// passed, and closes all connections. It returns ctx's error when requests were cut off.
+func (s *Server) Close(ctx context.Context) error {
+	if s.stopping.Swap(true) {
+		return nil
+	}
+	close(s.stop)
+	for _, l := range s.cfg.Listeners {
+		l.Close()
+	}
+	s.mu.Lock()
+	s.freed.Broadcast()
+	for c := range s.conns {
+		c.stopReading()
+	}
+	s.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.DrainMax)
+	defer cancel()
+	done := make(chan struct{})
+	go func() { s.wg.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, c := range s.list() {
+		c.fail(ErrStopped)
+	}
+	<-done
+	return ctx.Err()
 }
 
-// Answer answers a produce: reply nil sends nothing (acks=0), err closes the connection.
-func (r *Request) Answer(reply *frame.Reply, err error) { panic("stub") }
+func (s *Server) list() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := make([]*conn, 0, len(s.conns))
+	for c := range s.conns {
+		l = append(l, c)
+	}
+	return l
+}
