@@ -24,49 +24,19 @@
 //
 // Every error is an *Error that wraps the cause once with operation, path and
 // position. Match with errors.Is against ErrFull, ErrClosed, ErrShortWrite,
-// ErrUnsupported, ErrLocked, fs.ErrNotExist, fs.ErrExist, io.EOF.
+// ErrUnsupported, ErrLocked, fs.ErrNotExist, fs.ErrExist. Two exceptions: ReadAt
+// gives io.EOF bare, because the users of an io.ReaderAt compare it with ==, and
+// SendTo gives the errors of the connection as the connection's own (net.Error),
+// so that a lost peer is never taken for a lost disk.
 package disk
 
 import (
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"net"
 )
 
 // SectorBytes is the largest unit that a crash is assumed never to tear.
 const SectorBytes = 512
-
-var (
-	// ErrFull: the file system or a quota has no room (ENOSPC, EDQUOT, and EFBIG).
-	ErrFull = errors.New("no space left on device")
-	// ErrClosed: the file was closed before or during the call.
-	ErrClosed = errors.New("file is closed")
-	// ErrShortWrite: fewer bytes were taken than given, with no other cause named.
-	ErrShortWrite = errors.New("short write")
-	// ErrUnsupported: this backend or file system has no such operation.
-	ErrUnsupported = errors.New("not supported here")
-	// ErrLocked: another process holds the lock file.
-	ErrLocked = errors.New("locked by another process")
-)
-
-// Error is one failed disk operation. Pos is a byte position in the file, or -1.
-type Error struct {
-	Op   string
-	Path string
-	Pos  int64
-	Err  error
-}
-
-func (e *Error) Error() string {
-	if e.Pos >= 0 {
-		return fmt.Sprintf("%s %s at %d: %v", e.Op, e.Path, e.Pos, e.Err)
-	}
-	return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err)
-}
-
-func (e *Error) Unwrap() error { return e.Err }
 
 // Mode says how Open treats the file.
 type Mode int
@@ -133,7 +103,8 @@ type FS interface {
 	MkdirAll(path string) error
 	// Rename moves an entry, replacing a file at the target. Durable after SyncDir of both directories.
 	Rename(from, to string) error
-	// Remove deletes a file or an empty directory.
+	// Remove deletes a file or an empty directory. On Unix a file that is open stays readable to its
+	// holders; Windows refuses to remove or rename it, so close first where that matters.
 	Remove(path string) error
 	// RemoveAll deletes a tree; a missing path is no error.
 	RemoveAll(path string) error
@@ -163,9 +134,11 @@ type File interface {
 	// On an error n bytes from pos are in the file's page cache and the rest is undefined: the writer
 	// cuts back with Truncate.
 	WriteV(bufs [][]byte, pos int64) (n int64, err error)
-	// SendTo sends n bytes from pos to dst, from the page cache where Caps.SendFile says so and dst is
-	// a plain TCP connection, else by copying through a bounded buffer. Zero bytes short of n
-	// (the file was cut below the reader) is io.ErrUnexpectedEOF. A write deadline on dst is honoured.
+	// SendTo sends n bytes from pos to dst: inside the kernel where Caps.SendFile says so, the range is
+	// large, and dst shows its socket (SyscallConn; a wrapper that embeds a *net.TCPConn does, and its
+	// own Write is then passed by), else by copying through a bounded buffer. Zero bytes short of n
+	// (the file was cut below the reader) is io.ErrUnexpectedEOF, and the bytes before it were sent.
+	// A write deadline on dst is honoured. A Close meanwhile does not disturb it.
 	SendTo(dst net.Conn, pos, n int64) (int64, error)
 	// Sync makes the file's bytes and size durable (fdatasync). Never retry a failed one.
 	Sync() error
@@ -183,9 +156,6 @@ type File interface {
 	// Close releases the file. It does not sync.
 	Close() error
 }
-
-// IsNotExist reports whether err says that the entry is missing.
-func IsNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // Range is n bytes of a file: what a read of the log gives and a reply sends.
 // Whoever made it keeps the file open until it is released.

@@ -1,0 +1,5 @@
+//go:build !linux || portable
+
+package backend
+
+func native() []candidate { return nil }

@@ -1,0 +1,161 @@
+//go:build linux && !portable
+
+package psync
+
+import (
+	"io"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"platter/io/disk"
+)
+
+// file keeps its descriptor open until Close was called and the last operation has left, so that a
+// number which the kernel gives out anew is never used by mistake.
+type file struct {
+	path string
+	fd   int
+	lane lane
+	// state counts the operations under way, plus closed.
+	state atomic.Int64
+}
+
+const closed = int64(1) << 62
+
+func (f *file) enter() error {
+	for {
+		s := f.state.Load()
+		if s&closed != 0 {
+			return disk.ErrClosed
+		}
+		if f.state.CompareAndSwap(s, s+1) {
+			return nil
+		}
+	}
+}
+
+func (f *file) leave() {
+	if f.state.Add(-1) == closed {
+		unix.Close(f.fd)
+	}
+}
+
+// do runs a call that may wait for the disk.
+func (f *file) do(op string, pos int64, call func(fd int) error) error {
+	err := f.enter()
+	if err == nil {
+		f.lane.enter()
+		_, err = retry(func() (struct{}, error) { return struct{}{}, call(f.fd) })
+		f.lane.leave()
+		f.leave()
+	}
+	return disk.Fail(op, f.path, pos, err)
+}
+
+func (f *file) Path() string { return f.path }
+
+func (f *file) Size() (int64, error) {
+	var st unix.Stat_t
+	err := f.do("size", -1, func(fd int) error { return unix.Fstat(fd, &st) })
+	return st.Size, err
+}
+
+func (f *file) ReadAt(p []byte, pos int64) (n int, err error) {
+	if err := disk.CheckRange("read", f.path, pos, int64(len(p))); err != nil {
+		return 0, err
+	}
+	if err := f.enter(); err != nil {
+		return 0, disk.Fail("read", f.path, pos, err)
+	}
+	defer f.leave()
+	return f.read(p, pos)
+}
+
+func (f *file) read(p []byte, pos int64) (n int, err error) {
+	f.lane.enter()
+	defer f.lane.leave()
+	for n < len(p) {
+		got, err := unix.Pread(f.fd, p[n:], pos+int64(n))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return n, disk.Fail("read", f.path, pos+int64(n), err)
+		case got == 0:
+			return n, io.EOF
+		default:
+			n += got
+		}
+	}
+	return n, nil
+}
+
+func (f *file) Sync() error {
+	return f.do("sync", -1, unix.Fdatasync)
+}
+
+func (f *file) Truncate(size int64) error {
+	if err := disk.CheckRange("truncate", f.path, size, 0); err != nil {
+		return err
+	}
+	return f.do("truncate", size, func(fd int) error { return unix.Ftruncate(fd, size) })
+}
+
+func (f *file) Preallocate(pos, n int64) error {
+	if err := disk.CheckRange("preallocate", f.path, pos, n); err != nil || n == 0 {
+		return err
+	}
+	return f.do("preallocate", pos, func(fd int) error {
+		return unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, pos, n)
+	})
+}
+
+// ReleaseTail cuts the file to the size it has: ext4 and XFS then free the blocks beyond it.
+func (f *file) ReleaseTail() error {
+	var st unix.Stat_t
+	return f.do("release tail", -1, func(fd int) error {
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		return unix.Ftruncate(fd, st.Size)
+	})
+}
+
+func (f *file) WriteBehind(pos, n int64) error {
+	if err := disk.CheckRange("write behind", f.path, pos, n); err != nil || n == 0 {
+		return err
+	}
+	return f.do("write behind", pos, func(fd int) error {
+		return unix.SyncFileRange(fd, pos, n, unix.SYNC_FILE_RANGE_WRITE)
+	})
+}
+
+var advices = [...]int{
+	disk.Sequential: unix.FADV_SEQUENTIAL,
+	disk.Random:     unix.FADV_RANDOM,
+	disk.WillNeed:   unix.FADV_WILLNEED,
+	disk.DontNeed:   unix.FADV_DONTNEED,
+}
+
+func (f *file) Advise(pos, n int64, a disk.Advice) error {
+	if err := disk.CheckRange("advise", f.path, pos, n); err != nil || n == 0 {
+		return err
+	}
+	return f.do("advise", pos, func(fd int) error { return unix.Fadvise(fd, pos, n, advices[a]) })
+}
+
+func (f *file) Close() error {
+	for {
+		s := f.state.Load()
+		if s&closed != 0 {
+			return disk.Fail("close", f.path, -1, disk.ErrClosed)
+		}
+		if !f.state.CompareAndSwap(s, s|closed) {
+			continue
+		}
+		if s == 0 {
+			return disk.Fail("close", f.path, -1, unix.Close(f.fd))
+		}
+		return nil
+	}
+}

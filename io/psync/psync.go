@@ -1,0 +1,98 @@
+//go:build linux && !portable
+
+// Package psync is the Linux backend of plain system calls on the caller's goroutine: pwritev(2),
+// pread(2), sendfile(2), fallocate(2), sync_file_range(2), posix_fadvise(2), fdatasync(2).
+//
+// A call that waits for a disk holds an operating system thread, and a Go process dies at 10,000 of
+// them. So every device has a lane: at most LaneCount calls are in the kernel for it, further ones
+// wait as goroutines, and a device that hangs does not stop the others.
+package psync
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"platter/io/disk"
+	"platter/io/internal/hostfs"
+)
+
+const (
+	// LaneCount bounds the calls that are in the kernel at once for one device.
+	LaneCount = 256
+	// SyncCount bounds the syncs of one FS.Sync: 64 dirty files took 16 goroutines 6 ms, one 16 to 19.
+	SyncCount = 16
+)
+
+// FS implements disk.FS. Safe for concurrent use.
+type FS struct {
+	hostfs.Paths
+
+	mu    sync.Mutex
+	lanes map[uint64]lane
+	caps  map[uint64]disk.Caps
+}
+
+var _ disk.FS = (*FS)(nil)
+
+// New returns the backend. One a process is enough; two do not share their lanes.
+func New() *FS {
+	return &FS{lanes: map[uint64]lane{}, caps: map[uint64]disk.Caps{}}
+}
+
+// Name is "psync".
+func (fs *FS) Name() string { return "psync" }
+
+var flags = [...]int{
+	disk.ReadOnly:  unix.O_RDONLY,
+	disk.ReadWrite: unix.O_RDWR,
+	disk.Create:    unix.O_RDWR | unix.O_CREAT,
+	disk.CreateNew: unix.O_RDWR | unix.O_CREAT | unix.O_EXCL,
+}
+
+// Open opens path.
+func (fs *FS) Open(path string, m disk.Mode) (disk.File, error) {
+	fd, err := retry(func() (int, error) { return unix.Open(path, flags[m]|unix.O_CLOEXEC, 0o644) })
+	if err != nil {
+		return nil, disk.Fail("open", path, -1, err)
+	}
+	var st unix.Stat_t
+	if _, err = retry(func() (int, error) { return 0, unix.Fstat(fd, &st) }); err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		err = unix.EISDIR
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, disk.Fail("open", path, -1, err)
+	}
+	return &file{path: path, fd: fd, lane: fs.lane(st.Dev)}, nil
+}
+
+// Sync makes all files durable, at most SyncCount at a time.
+func (fs *FS) Sync(files []disk.File) error { return disk.SyncEach(files, SyncCount) }
+
+// lane is a semaphore.
+type lane chan struct{}
+
+func (l lane) enter() { l <- struct{}{} }
+func (l lane) leave() { <-l }
+
+func (fs *FS) lane(dev uint64) lane {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	l := fs.lanes[dev]
+	if l == nil {
+		l = make(lane, LaneCount)
+		fs.lanes[dev] = l
+	}
+	return l
+}
+
+// retry repeats a call that a signal interrupted.
+func retry[T any](call func() (T, error)) (T, error) {
+	for {
+		v, err := call()
+		if err != unix.EINTR {
+			return v, err
+		}
+	}
+}

@@ -1,0 +1,81 @@
+//go:build linux && !portable
+
+package psync
+
+import (
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"platter/io/disk"
+)
+
+// vectorMax is IOV_MAX of Linux (UIO_MAXIOV, readv(2)).
+const vectorMax = 1024
+
+type vectors [vectorMax]unix.Iovec
+
+var vectorPool = sync.Pool{New: func() any { return new(vectors) }}
+
+// WriteV leaves in calls of at most vectorMax buffers. A short write goes on where it stopped, so that
+// its cause (a full disk) comes back from the next call.
+func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
+	var want int64
+	for _, b := range bufs {
+		want += int64(len(b))
+	}
+	if err := disk.CheckRange("write", f.path, pos, want); err != nil {
+		return 0, err
+	}
+	if err := f.enter(); err != nil {
+		return 0, disk.Fail("write", f.path, pos, err)
+	}
+	defer f.leave()
+	f.lane.enter()
+	defer f.lane.leave()
+
+	iov := vectorPool.Get().(*vectors)
+	next, skip := 0, 0 // the first byte not yet written: bufs[next][skip]
+	used := 0
+	for n < want {
+		count := 0
+		for i, off := next, skip; i < len(bufs) && count < vectorMax; i, off = i+1, 0 {
+			if b := bufs[i][off:]; len(b) > 0 {
+				iov[count].Base = unsafe.SliceData(b)
+				iov[count].SetLen(len(b))
+				count++
+			}
+		}
+		used = max(used, count)
+		wrote, errno := pwritev(f.fd, iov[:count], pos+n)
+		if errno == unix.EINTR {
+			continue
+		}
+		if errno != 0 {
+			err = disk.Fail("write", f.path, pos+n, errno)
+			break
+		}
+		if wrote == 0 {
+			err = disk.Fail("write", f.path, pos+n, disk.ErrShortWrite)
+			break
+		}
+		n += int64(wrote)
+		for skip += wrote; next < len(bufs) && skip >= len(bufs[next]); next++ {
+			skip -= len(bufs[next])
+		}
+	}
+	clear(iov[:used]) // the pool must not keep the caller's buffers alive
+	vectorPool.Put(iov)
+	return n, err
+}
+
+// pwritev is unix.Pwritev without its copy of the vector, which allocates above eight buffers. The
+// kernel takes the position in two words, low first, both of the machine's size.
+func pwritev(fd int, iov []unix.Iovec, pos int64) (int, unix.Errno) {
+	const wordBits = 32 << (^uintptr(0) >> 63)
+	n, _, errno := unix.Syscall6(unix.SYS_PWRITEV, uintptr(fd),
+		uintptr(unsafe.Pointer(unsafe.SliceData(iov))), uintptr(len(iov)),
+		uintptr(pos), uintptr(uint64(pos)>>(wordBits-1)>>1), 0)
+	return int(n), errno
+}
