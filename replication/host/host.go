@@ -1,11 +1,27 @@
 // Package host is all replicas of this broker: it applies what the controller tells, and finds replicas.
+//
+// The controller's words for different partitions are applied in parallel, those for one partition in
+// the order of their epochs: an older one is refused. Looking a replica up takes one read
+// lock of a shard.
 package host
 
 import (
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
 	"platter/engine/commitlog"
 	"platter/engine/store"
+	"platter/io/clock"
+	"platter/replication/core"
 	"platter/replication/replica"
 )
+
+// ErrStaleTopic: the word is about another incarnation of the topic than the one that is held.
+var ErrStaleTopic = errors.New("topic id is of another incarnation")
 
 // PartitionState is what the controller tells of one partition (Kafka's LeaderAndIsr).
 type PartitionState struct {
@@ -21,30 +37,238 @@ type PartitionState struct {
 	Config          commitlog.Config
 }
 
-// Host holds the replicas.
-type Host struct{}
+// logs is what the host uses of *store.Store.
+type logs interface {
+	Get(store.TP) *commitlog.Log
+	TopicID(store.TP) store.UUID
+	Create(store.TP, store.UUID, commitlog.Config) (*commitlog.Log, error)
+	Delete(store.TP) error
+	HighWatermarkCheckpoint(store.TP) int64
+}
+
+// Host holds the replicas. Safe for concurrent use.
+type Host struct {
+	broker int32
+	store  logs
+	clock  clock.Clock
+	shards [64]shard
+
+	mu     sync.RWMutex
+	topics map[store.UUID]*hosted
+}
+
+// shard is the replicas whose names hash alike. applying is held over the disk, mu is not.
+type shard struct {
+	applying sync.Mutex
+	mu       sync.RWMutex
+	replicas map[store.TP]*held
+}
+
+// held is one replica with what it was made of.
+type held struct {
+	topicID store.UUID
+	*replica.Replica
+}
+
+// hosted is one topic with replicas here.
+type hosted struct {
+	name  string
+	count int
+}
 
 // New makes a host for the broker over its store.
-func New(brokerID int32, s *store.Store) *Host { panic("stub") }
+func New(brokerID int32, s *store.Store, c clock.Clock) *Host { return newHost(brokerID, s, c) }
 
-// Apply makes this broker leader or follower of each partition; results are in the order given.
-// An older leader epoch than the one held is refused.
-func (h *Host) Apply(states []PartitionState) []error { panic("stub") }
+func newHost(brokerID int32, s logs, c clock.Clock) *Host {
+	h := &Host{broker: brokerID, store: s, clock: c, topics: make(map[store.UUID]*hosted)}
+	for i := range h.shards {
+		h.shards[i].replicas = make(map[store.TP]*held)
+	}
+	return h
+}
 
-// Stop ends the replicas; with remove their logs are deleted.
-func (h *Host) Stop(tps []store.TP, remove bool) []error { panic("stub") }
+// Apply makes this broker leader or follower of each partition; results are in the order given. It
+// returns once the replicas serve in their roles. An older leader epoch than the one held is refused
+// (replica.ErrStaleEpoch), and so is another topic id (ErrStaleTopic: Stop comes first). Another error is
+// the store's: the replica is not served.
+func (h *Host) Apply(states []PartitionState) []error {
+	errs := make([]error, len(states))
+	inParallel(len(states), func(i int) { errs[i] = h.apply(&states[i]) })
+	return errs
+}
+
+func (h *Host) apply(s *PartitionState) error {
+	sh := h.shard(s.TP)
+	sh.applying.Lock()
+	defer sh.applying.Unlock()
+	r, err := h.ensure(sh, s)
+	if err != nil {
+		return fmt.Errorf("%s-%d: %w", s.TP.Topic, s.TP.Partition, err)
+	}
+	err = r.Assign(core.Assignment{
+		ControllerEpoch: s.ControllerEpoch,
+		Leader:          s.Leader,
+		LeaderEpoch:     s.LeaderEpoch,
+		PartitionEpoch:  s.PartitionEpoch,
+		ISR:             s.ISR,
+		Replicas:        s.Replicas,
+	}, h.clock.NowMs())
+	if err != nil {
+		return fmt.Errorf("%s-%d: %w", s.TP.Topic, s.TP.Partition, err)
+	}
+	return nil
+}
+
+// ensure finds the replica or makes it, with its log. Called with applying held.
+func (h *Host) ensure(sh *shard, s *PartitionState) (*held, error) {
+	if r := sh.get(s.TP); r != nil {
+		if r.topicID != s.TopicID {
+			return nil, ErrStaleTopic
+		}
+		return r, nil
+	}
+	l, err := h.store.Create(s.TP, s.TopicID, s.Config)
+	if err != nil {
+		return nil, err
+	}
+	l.SetConfig(s.Config) // a log that was there already was opened with what was known then
+	r := &held{topicID: s.TopicID, Replica: replica.New(replica.Config{
+		Self:          h.broker,
+		TopicID:       s.TopicID,
+		Log:           l,
+		HighWatermark: h.store.HighWatermarkCheckpoint(s.TP),
+		MinISR:        s.MinISR,
+	})}
+	sh.set(s.TP, r)
+	h.count(s.TopicID, s.TP.Topic, 1)
+	return r, nil
+}
+
+// Stop ends the replicas; with remove their logs are deleted, also those without a replica. A partition
+// of which nothing is here is no error.
+func (h *Host) Stop(tps []store.TP, remove bool) []error {
+	errs := make([]error, len(tps))
+	inParallel(len(tps), func(i int) { errs[i] = h.stop(tps[i], remove) })
+	return errs
+}
+
+func (h *Host) stop(tp store.TP, remove bool) error {
+	sh := h.shard(tp)
+	sh.applying.Lock()
+	defer sh.applying.Unlock()
+	if r := sh.get(tp); r != nil {
+		sh.set(tp, nil)
+		r.Stop()
+		h.count(r.topicID, tp.Topic, -1)
+	}
+	if !remove || h.store.Get(tp) == nil {
+		return nil
+	}
+	return h.store.Delete(tp)
+}
 
 // Reconfigure gives a topic's replicas their new settings.
-func (h *Host) Reconfigure(topic string, c commitlog.Config, minISR int) { panic("stub") }
+func (h *Host) Reconfigure(topic string, c commitlog.Config, minISR int) {
+	h.All(func(tp store.TP, r *replica.Replica) {
+		if tp.Topic == topic {
+			r.SetConfig(c, minISR)
+		}
+	})
+}
 
-// Replica finds one; ErrUnknownPartition.
-func (h *Host) Replica(tp store.TP) (*replica.Replica, error) { panic("stub") }
+// Replica finds one; replica.ErrUnknownPartition.
+func (h *Host) Replica(tp store.TP) (*replica.Replica, error) {
+	r := h.shard(tp).get(tp)
+	if r == nil {
+		return nil, replica.ErrUnknownPartition
+	}
+	return r.Replica, nil
+}
 
-// ForTopicID finds the topic's name among this broker's replicas.
-func (h *Host) TopicName(id store.UUID) (string, bool) { panic("stub") }
+// TopicName finds the topic's name among this broker's replicas.
+func (h *Host) TopicName(id store.UUID) (string, bool) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	t, ok := h.topics[id]
+	if !ok {
+		return "", false
+	}
+	return t.name, true
+}
 
 // HighWatermark is for the store's retention and checkpoint.
-func (h *Host) HighWatermark(tp store.TP) (int64, bool) { panic("stub") }
+func (h *Host) HighWatermark(tp store.TP) (int64, bool) {
+	r, err := h.Replica(tp)
+	if err != nil {
+		return 0, false
+	}
+	s, _ := r.State(-1)
+	return s.HighWatermark, true
+}
 
-// All calls fn for each replica.
-func (h *Host) All(fn func(store.TP, *replica.Replica)) { panic("stub") }
+// All calls fn for each replica that is here now, in no order.
+func (h *Host) All(fn func(store.TP, *replica.Replica)) {
+	for i := range h.shards {
+		sh := &h.shards[i]
+		sh.mu.RLock()
+		some := maps.Clone(sh.replicas)
+		sh.mu.RUnlock()
+		for tp, r := range some {
+			fn(tp, r.Replica)
+		}
+	}
+}
+
+func (h *Host) shard(tp store.TP) *shard {
+	n := uint32(tp.Partition)
+	for i := range len(tp.Topic) {
+		n = n*31 + uint32(tp.Topic[i])
+	}
+	return &h.shards[n%uint32(len(h.shards))]
+}
+
+func (sh *shard) get(tp store.TP) *held {
+	sh.mu.RLock()
+	defer sh.mu.RUnlock()
+	return sh.replicas[tp]
+}
+
+// set puts a replica in, or with nil takes it out.
+func (sh *shard) set(tp store.TP, r *held) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if r == nil {
+		delete(sh.replicas, tp)
+		return
+	}
+	sh.replicas[tp] = r
+}
+
+// count keeps the topics' names by id: d replicas of the topic more.
+func (h *Host) count(id store.UUID, name string, d int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.topics[id]
+	if t == nil {
+		t = &hosted{name: name}
+		h.topics[id] = t
+	}
+	if t.count += d; t.count == 0 {
+		delete(h.topics, id)
+	}
+}
+
+// inParallel calls fn for 0 to n-1 on a few goroutines: the work is mostly opening files.
+func inParallel(n int, fn func(int)) {
+	workers := min(n, 4*runtime.GOMAXPROCS(0))
+	var next atomic.Int64
+	var done sync.WaitGroup
+	for range workers {
+		done.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				fn(int(i))
+			}
+		})
+	}
+	done.Wait()
+}

@@ -1,12 +1,29 @@
-// Package replica drives one partition's replication core over its commit log.
+// Package replica drives one partition's replication core over its commit log: it takes appends from
+// clients, answers reads up to the high watermark or the log end, holds back the acknowledgement of
+// acks=all until the watermark has passed, and wakes whoever waits for the partition to move.
+//
+// # What may run at once
+//
+// Everything. An append takes the log's own queue and one short lock of the replica for the watermark;
+// State and Read take no lock at all: they look at an immutable view behind an atomic pointer and at
+// the log's ends, and look again when the view changed meanwhile.
+//
+// A term as leader counts the appends that are on their way to the log. Assign ends the term, waits
+// until none is, and only then touches the log: so no batch with an old leader epoch can land behind
+// the begin of a new one, or on a log that was just cut back.
+//
+// Callbacks (Append.Done) run on any goroutine, without a lock held.
 package replica
 
 import (
 	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 
-	"platter/engine/batch"
 	"platter/engine/commitlog"
 	"platter/engine/store"
+	"platter/replication/core"
 )
 
 var (
@@ -19,8 +36,12 @@ var (
 	ErrUnknownEpoch = errors.New("leader epoch is unknown")
 	// ErrNotEnoughReplicas: acks=all with an in-sync set below min.insync.replicas.
 	ErrNotEnoughReplicas = errors.New("not enough in-sync replicas")
+	// ErrNotEnoughReplicasAfterAppend: the same, but it came after the records were in the log.
+	ErrNotEnoughReplicasAfterAppend = errors.New("not enough in-sync replicas after the append")
 	// ErrTimeout: the records are in the log but were not committed in time.
 	ErrTimeout = errors.New("not committed in time")
+	// ErrStaleEpoch: the controller's word is older than what is held.
+	ErrStaleEpoch = core.ErrStaleEpoch
 )
 
 // State is one consistent look at a replica.
@@ -35,25 +56,104 @@ type State struct {
 	LogEnd        int64 // exclusive
 }
 
-// Replica is one partition on this broker. Safe for concurrent use.
-type Replica struct{}
-
-// Append is a produce to the partition.
-type Append struct {
-	Batches []batch.Batch
-	Acks    int16 // 0, 1 or -1
-	// Done is called once: acks 0 and 1 when written, -1 when the high watermark has passed the last
-	// record. Never under a lock.
-	Done func(commitlog.Appended)
+// Config is what a replica needs.
+type Config struct {
+	Self          int32
+	TopicID       store.UUID
+	Log           *commitlog.Log
+	HighWatermark int64 // as the checkpoint says
+	MinISR        int
+	LagTimeMaxMs  int64 // replica.lag.time.max.ms
 }
 
-// Append checks leadership and queues in call order (see commitlog.Log.Enqueue); errors come by Done.
-// It returns a cancel for the wait of acks=-1 (nil when nothing waits): cancelled, Done gets ErrTimeout
-// unless it was called already.
-func (r *Replica) Append(a *Append) (cancel func()) { panic("stub") }
+// partitionLog is what a replica uses of *commitlog.Log.
+type partitionLog interface {
+	Enqueue(*commitlog.Append)
+	Read(offset, maxBytes, limit int64, atLeastOne bool) (commitlog.Read, error)
+	Ends() commitlog.Ends
+	AssignEpoch(epoch int32) error
+	SetConfig(commitlog.Config)
+}
 
-// State returns one consistent look. currentEpoch -1 checks nothing.
-func (r *Replica) State(currentEpoch int32) (State, error) { panic("stub") }
+// Replica is one partition on this broker. Safe for concurrent use.
+type Replica struct {
+	self    int32
+	topicID store.UUID
+	log     partitionLog
+
+	view atomic.Pointer[view]
+	hw   atomic.Int64
+
+	assigning sync.Mutex // Assign and Stop, one at a time
+	mu        sync.Mutex // what follows; never held over I/O or a callback
+	core      *core.Core
+	waits     waits
+
+	watchers watchers
+}
+
+// view is what readers see of role and term; immutable.
+type view struct {
+	leader   int32
+	epoch    int32
+	term     *term // nil: not leading
+	underMin bool  // the in-sync set is too small for acks=all
+	stopped  bool
+}
+
+// New makes a replica without an assignment: it refuses appends and reads until Assign.
+func New(c Config) *Replica { return newReplica(c, c.Log) }
+
+func newReplica(c Config, log partitionLog) *Replica {
+	r := &Replica{self: c.Self, topicID: c.TopicID, log: log}
+	r.core = core.New(core.Config{Self: c.Self, MinISR: c.MinISR, LagTimeMaxMs: c.LagTimeMaxMs}, r.ends(), c.HighWatermark)
+	r.hw.Store(r.core.HighWatermark())
+	r.view.Store(&view{leader: core.NoLeader, epoch: -1})
+	return r
+}
+
+// State returns one consistent look. currentEpoch -1 checks nothing; another one is compared with the
+// leader epoch: ErrFencedEpoch, ErrUnknownEpoch. A replica that is not the leader is no error here.
+func (r *Replica) State(currentEpoch int32) (State, error) {
+	v, s := r.look()
+	return s, v.check(currentEpoch)
+}
+
+// look reads view, high watermark and ends until they belong together.
+func (r *Replica) look() (*view, State) {
+	for {
+		v := r.view.Load()
+		hw := r.hw.Load()
+		e := r.log.Ends()
+		if r.view.Load() != v {
+			continue
+		}
+		// The ends were read last: a trim may have passed the watermark that was read before.
+		hw = max(e.Start, min(hw, e.Written))
+		return v, State{
+			TopicID:       r.topicID,
+			Leader:        v.leader,
+			LeaderEpoch:   v.epoch,
+			IsLeader:      v.term != nil,
+			LogStart:      e.Start,
+			HighWatermark: hw,
+			LastStable:    hw,
+			LogEnd:        e.Written,
+		}
+	}
+}
+
+func (v *view) check(currentEpoch int32) error {
+	switch {
+	case v.stopped:
+		return ErrUnknownPartition
+	case currentEpoch == -1 || currentEpoch == v.epoch:
+		return nil
+	case currentEpoch < v.epoch:
+		return fmt.Errorf("%w: %d, now %d", ErrFencedEpoch, currentEpoch, v.epoch)
+	}
+	return fmt.Errorf("%w: %d, now %d", ErrUnknownEpoch, currentEpoch, v.epoch)
+}
 
 // Isolation chooses how far a read may go.
 type Isolation int8
@@ -65,18 +165,48 @@ const (
 	LogEnd
 )
 
-// Read reads ranges as commitlog.Log.Read, with one State to go with it.
+// Read reads ranges as commitlog.Log.Read, with one State to go with it. Only the leader answers
+// (ErrNotLeader); errors are those of State and of commitlog.Log.Read, and the State comes with them.
 func (r *Replica) Read(offset, maxBytes int64, iso Isolation, currentEpoch int32, atLeastOne bool) (commitlog.Read, State, error) {
-	panic("stub")
+	v, s := r.look()
+	if err := v.check(currentEpoch); err != nil {
+		return commitlog.Read{}, s, err
+	}
+	if v.term == nil {
+		return commitlog.Read{}, s, ErrNotLeader
+	}
+	limit := s.HighWatermark
+	switch iso {
+	case ReadCommitted:
+		limit = s.LastStable
+	case LogEnd:
+		limit = s.LogEnd
+	}
+	read, err := r.log.Read(offset, maxBytes, limit, atLeastOne)
+	return read, s, err
 }
 
-// Waiter is signalled when a replica that it watches moves (high watermark, log end, leadership, start).
-// C has room for one signal.
-type Waiter struct{ C chan struct{} }
-
-// Watch adds w; Unwatch removes it.
-func (r *Replica) Watch(w *Waiter)   { panic("stub") }
-func (r *Replica) Unwatch(w *Waiter) { panic("stub") }
-
 // Log gives the log for look-ups (time, epochs).
-func (r *Replica) Log() *commitlog.Log { panic("stub") }
+func (r *Replica) Log() *commitlog.Log {
+	l, _ := r.log.(*commitlog.Log)
+	return l
+}
+
+// ISR and Replicas are the sets as the controller last told them.
+func (r *Replica) ISR() []int32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]int32(nil), r.core.ISR()...)
+}
+
+// Replicas are the brokers that the partition is assigned to, the preferred leader first.
+func (r *Replica) Replicas() []int32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]int32(nil), r.core.Replicas()...)
+}
+
+func (r *Replica) ends() core.Ends {
+	e := r.log.Ends()
+	return core.Ends{Start: e.Start, Written: e.Written, Durable: e.Durable}
+}

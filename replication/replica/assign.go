@@ -1,0 +1,107 @@
+package replica
+
+import (
+	"platter/engine/commitlog"
+	"platter/replication/core"
+)
+
+// Assign is the controller's word: this broker leads, follows, or there is no leader. It returns once
+// the replica serves in its new role. ErrStaleEpoch: the word is older than what is held, nothing
+// changed. Another error is the log's: then the replica serves nothing until the next Assign.
+func (r *Replica) Assign(a core.Assignment, nowMs int64) error {
+	r.assigning.Lock()
+	defer r.assigning.Unlock()
+	now := r.view.Load()
+	if now.stopped {
+		return ErrUnknownPartition
+	}
+	r.mu.Lock()
+	stale := a.LeaderEpoch < r.core.LeaderEpoch() ||
+		a.LeaderEpoch == r.core.LeaderEpoch() && a.PartitionEpoch < r.core.PartitionEpoch()
+	r.mu.Unlock()
+	if stale {
+		return ErrStaleEpoch
+	}
+	leads := a.Leader == r.self
+	term := now.term
+	if term != nil && (a.LeaderEpoch > now.epoch || !leads) {
+		term.end()
+		term = nil
+	}
+	var err error
+	if leads && term == nil {
+		if err = r.log.AssignEpoch(a.LeaderEpoch); err == nil {
+			term = newTerm()
+		}
+	}
+
+	r.mu.Lock()
+	if term != now.term || term == nil {
+		r.core.Appended(r.ends()) // nobody is appending
+	}
+	w, refused := r.core.Assign(a, nowMs)
+	ready := r.settle(w)
+	r.view.Store(&view{
+		leader:   a.Leader,
+		epoch:    a.LeaderEpoch,
+		term:     term,
+		underMin: r.core.Enough() != nil,
+	})
+	r.mu.Unlock()
+	finish(ready)
+	r.watchers.signal()
+	if err == nil {
+		err = refused
+	}
+	return err
+}
+
+// Stop ends the replica: appends and reads get ErrUnknownPartition from now on, and who waits for the
+// watermark gets ErrNotLeader. When it returns no append is on its way to the log.
+func (r *Replica) Stop() {
+	r.assigning.Lock()
+	defer r.assigning.Unlock()
+	now := r.view.Load()
+	if now.stopped {
+		return
+	}
+	r.view.Store(&view{leader: core.NoLeader, epoch: now.epoch, stopped: true})
+	if now.term != nil {
+		now.term.end()
+	}
+	r.mu.Lock()
+	ready := r.settle(core.Work{Lost: true})
+	r.mu.Unlock()
+	finish(ready)
+	r.watchers.signal()
+}
+
+// SetConfig gives the topic's new settings.
+func (r *Replica) SetConfig(c commitlog.Config, minISR int) {
+	r.log.SetConfig(c)
+	r.assigning.Lock() // a view is made anew from the one before
+	defer r.assigning.Unlock()
+	r.mu.Lock()
+	ready := r.settle(r.core.SetConfig(minISR, core.Written))
+	v := *r.view.Load()
+	v.underMin = r.core.Enough() != nil
+	r.view.Store(&v)
+	r.mu.Unlock()
+	finish(ready)
+	r.watchers.signal()
+}
+
+// Advance looks at the log's ends again: after a sync in the background, a trim, retention.
+func (r *Replica) Advance() {
+	r.mu.Lock()
+	e, held := r.ends(), r.core.Ends()
+	// An append that is written but not answered yet is for its own answer to tell.
+	ready := r.settle(r.core.Appended(core.Ends{
+		Start:   max(held.Start, e.Start),
+		Written: held.Written,
+		Durable: max(held.Durable, min(e.Durable, held.Written)),
+	}))
+	r.mu.Unlock()
+	finish(ready)
+	r.watchers.signal()
+}
