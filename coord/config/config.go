@@ -1,8 +1,13 @@
 // Package config is Kafka's settings by Kafka's names: what each is, its default, its check, and whether
 // Platter does it, ignores it (with a warning by name) or must refuse it.
+//
+// The settings themselves are the Markdown tables in tables/: people read them as documentation, and the
+// program reads the very same text when it starts. Names, types, defaults and ranges are those of Apache
+// Kafka 3.9 in ZooKeeper mode but for `listeners`, `log.dir` and `zookeeper.connect`, and for Platter's own
+// (tables/platter.md).
+//
+// A Broker is made once by Load and never changes after; it is safe for concurrent use.
 package config
-
-import "platter/engine/commitlog"
 
 // Support says what becomes of a setting.
 type Support int
@@ -37,23 +42,19 @@ type Def struct {
 	Name    string
 	Type    Type
 	Default string
-	Doc     string
+	// Null: without a value unless it is set (Default is "" then).
+	Null bool
+	// Valid is the range as the table gives it: "1..", "0..1", "a / b"; "" when the type says all.
+	Valid string
+	Doc   string
+	// Support, and for Ignored and Refused the reason.
 	Support Support
+	Why     string
 	// Synonym is, for a topic setting, the broker setting that gives its default ("log.retention.ms").
 	Synonym string
-	Check   func(value string) error
+	// Check tells whether a value is well-formed and in range.
+	Check func(value string) error
 }
-
-// Topic finds a topic setting's definition; TopicDefs lists all, by name.
-func Topic(name string) (Def, bool) { panic("stub") }
-func TopicDefs() []Def              { panic("stub") }
-
-// BrokerDef finds a broker setting's definition; BrokerDefs lists all, by name.
-func BrokerDef(name string) (Def, bool) { panic("stub") }
-func BrokerDefs() []Def                 { panic("stub") }
-
-// Broker is a broker's effective settings.
-type Broker struct{}
 
 // Source is where a value came from, as DescribeConfigs numbers it.
 type Source int8
@@ -67,29 +68,14 @@ const (
 	Default        Source = 5
 )
 
-// Load checks properties (a server.properties as a map) with overrides on top. warnings name each
-// setting that is unknown or has no effect; err names each that is refused or malformed.
-func Load(props, overrides map[string]string) (b *Broker, warnings []string, err error) {
-	panic("stub")
-}
+// Topic finds a topic setting's definition.
+func Topic(name string) (Def, bool) { return topicTable.find(name) }
 
-// Value returns the effective value and where it came from.
-func (b *Broker) Value(name string) (string, Source) { panic("stub") }
+// TopicDefs lists all topic settings, by name.
+func TopicDefs() []Def { return topicTable.list() }
 
-// Int, Int64, Bool, List read a checked value; a name without a definition is a bug and panics.
-func (b *Broker) Int(name string) int       { panic("stub") }
-func (b *Broker) Int64(name string) int64   { panic("stub") }
-func (b *Broker) Bool(name string) bool     { panic("stub") }
-func (b *Broker) List(name string) []string { panic("stub") }
+// BrokerDef finds a broker setting's definition.
+func BrokerDef(name string) (Def, bool) { return brokerTable.find(name) }
 
-// CheckTopic validates a topic's overrides, one error naming the first bad setting.
-func CheckTopic(overrides map[string]string) error { panic("stub") }
-
-// Log makes the engine's settings of a topic: its overrides over the broker's defaults.
-func (b *Broker) Log(overrides map[string]string) commitlog.Config { panic("stub") }
-
-// TopicValue is a topic setting's effective value and source.
-func (b *Broker) TopicValue(name string, overrides map[string]string) (string, Source) { panic("stub") }
-
-// MinISR is min.insync.replicas of a topic.
-func (b *Broker) MinISR(overrides map[string]string) int { panic("stub") }
+// BrokerDefs lists all broker settings, by name.
+func BrokerDefs() []Def { return brokerTable.list() }
