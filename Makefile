@@ -1,0 +1,38 @@
+# Platter: make build, then bin/platter. Only Go and make are needed.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+GOFLAGS_BUILD = -trimpath -ldflags "-X main.version=$(VERSION)"
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+export CGO_ENABLED ?= 0
+
+.PHONY: build run test race lint cross bench clean
+
+build:
+	go build $(GOFLAGS_BUILD) -o bin/platter ./cmd/platter
+
+# One broker with its coordinator inside: data in ./data, listening on 127.0.0.1:9092.
+run: build
+	exec bin/platter broker
+
+test:
+	go test ./...
+
+# The race detector needs a C compiler.
+race:
+	CGO_ENABLED=1 go test -race ./...
+
+lint:
+	go vet ./...
+	go test ./tools/lint
+	@tools/lint/staticcheck.sh $(STATICCHECK)
+
+# Every platform and every set of build tags compiles.
+cross:
+	go test -run TestCrossCompile ./tools/lint -cross
+
+bench: build
+	bin/platter bench --help
+
+clean:
+	rm -rf bin
