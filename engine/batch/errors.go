@@ -1,6 +1,9 @@
 package batch
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Causes, matched by errors.Is; net/api maps them to Kafka's codes.
 var (
@@ -16,3 +19,33 @@ var (
 	ErrBomb        = errors.New("records inflate beyond the bound")      // MESSAGE_TOO_LARGE
 	ErrKeyRequired = errors.New("record has no key, topic is compacted") // INVALID_RECORD
 )
+
+// CorruptError is a batch that is not what it says. Cause is one of the Err… above.
+type CorruptError struct {
+	Pos    int64  // where in the bytes given (in the inflated records, when compressed), or -1
+	Field  string // what was read there
+	Record int32  // index of the record in its batch, or -1
+	Detail string // what was found, for the log; may be empty
+	Cause  error
+}
+
+func (e *CorruptError) Error() string {
+	s := e.Cause.Error() + ": " + e.Field
+	if e.Detail != "" {
+		s += " " + e.Detail
+	}
+	if e.Record >= 0 {
+		s += fmt.Sprintf(", record %d", e.Record)
+	}
+	if e.Pos >= 0 {
+		s += fmt.Sprintf(", at byte %d", e.Pos)
+	}
+	return s
+}
+
+func (e *CorruptError) Unwrap() error { return e.Cause }
+
+// bad is a CorruptError about the batch itself.
+func bad(cause error, pos int64, field, format string, args ...any) error {
+	return &CorruptError{Pos: pos, Field: field, Record: -1, Detail: fmt.Sprintf(format, args...), Cause: cause}
+}

@@ -1,0 +1,111 @@
+package batch
+
+import (
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// zstdAllBytes is the room in which a payload is first inflated at one go, which is quickest and
+	// needs no window. It holds any batch that a client filled up to 1 MiB before it compressed.
+	zstdAllBytes = 1<<20 + 64<<10
+	// zstdWindowBytesMax is the largest window that pooled stream decoders hold: RFC 8878 wants 8 MiB.
+	zstdWindowBytesMax = 8 << 20
+	// zstdLargeWindowBytesMax is what Java's reader accepts at most, and level 22 announces.
+	zstdLargeWindowBytesMax = 128 << 20
+)
+
+// zstdDecoders are made when first needed and kept with their inflater.
+type zstdDecoders struct {
+	once   *zstd.Decoder // into room that is at hand, any window
+	stream *zstd.Decoder // windows up to zstdWindowBytesMax
+	room   []byte
+	all    []byte // the inflated bytes when once did it; nil: stream
+}
+
+func newZstd(windowBytesMax uint64) *zstd.Decoder {
+	d, err := zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(1), // in the caller's goroutine
+		zstd.WithDecoderLowmem(true),
+		zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxWindow(windowBytesMax))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return d
+}
+
+// openZstd accepts several frames one behind the other, and skippable ones, as zstd-jni does.
+func (in *inflater) openZstd() error {
+	var h zstd.Header
+	if err := h.Decode(in.payload); err != nil {
+		return in.failed(err)
+	}
+	if h.HasFCS && h.FrameContentSize > uint64(in.left) {
+		return in.bomb()
+	}
+	if (!h.HasFCS || h.FrameContentSize <= zstdAllBytes) && len(in.payload) <= zstdAllBytes/2 && in.zstdAll() {
+		return in.spend(int64(len(in.zd.all)))
+	}
+	return in.zstdStream(max(h.WindowSize, windowOfSegment(&h)))
+}
+
+// windowOfSegment is the window of a frame that is a single segment: all of it.
+func windowOfSegment(h *zstd.Header) uint64 {
+	if h.SingleSegment {
+		return h.FrameContentSize
+	}
+	return 0
+}
+
+// zstdAll tries to inflate at one go. When that fails, for want of room or whatever it may be (the
+// decoder does not always tell), a stream will say why.
+func (in *inflater) zstdAll() bool {
+	d := &in.zd
+	if d.once == nil {
+		d.once = newZstd(zstdLargeWindowBytesMax)
+		d.room = make([]byte, 0, zstdAllBytes)
+	}
+	p, err := d.once.DecodeAll(in.payload, d.room)
+	if err != nil {
+		return false
+	}
+	d.all = p
+	return true
+}
+
+// takeAll is next for what zstdAll has done.
+func (d *zstdDecoders) takeAll() ([]byte, error) {
+	p := d.all
+	d.all = d.all[:0]
+	if len(p) == 0 {
+		return nil, io.EOF
+	}
+	return p, nil
+}
+
+// zstdStream starts a stream. A large window is taken one of few at a time, and not kept.
+func (in *inflater) zstdStream(windowBytes uint64) error {
+	d := in.zd.stream
+	if windowBytes > zstdWindowBytesMax {
+		in.takeLarge()
+		d = newZstd(zstdLargeWindowBytesMax)
+	} else if d == nil {
+		d = newZstd(zstdWindowBytesMax)
+		in.zd.stream = d
+	}
+	if err := d.Reset(&in.src); err != nil {
+		return in.failed(err)
+	}
+	in.r = d
+	return nil
+}
+
+func (d *zstdDecoders) release() {
+	d.all = nil
+	if d.stream != nil {
+		// The error would be that it was closed, which nobody does.
+		_ = d.stream.Reset(nil)
+	}
+}
