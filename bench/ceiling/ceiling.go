@@ -1,0 +1,111 @@
+// Package ceiling holds the bare programs that a broker is measured against: they make only the copies
+// that the task needs, so what they reach is what this machine has to give.
+//
+// Sink: socket → CRC32C → file. Frames are a 4-byte big-endian length and a body; the body's checksum is
+// taken, the body is appended to one file, and 8 bytes (position after the body) answer each frame.
+//
+// Source: file → socket by sendfile. A request is 16 bytes (position, length); the answer is the bytes.
+//
+// Nothing here validates, indexes, replicates or shares: it is a ceiling, not a broker. It trusts its
+// peer, and listens on loopback only.
+package ceiling
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"os"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Serve answers connections on l until it is closed. With sink every connection appends to a file of its
+// own in dir; else every connection reads from file.
+func Serve(l net.Listener, sink bool, dir, file string) error {
+	for n := 0; ; n++ {
+		c, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer c.Close()
+			if err := serveOne(c.(*net.TCPConn), sink, dir, file, n); err != nil && !errors.Is(err, io.EOF) {
+				fmt.Fprintln(os.Stderr, "ceiling:", err)
+			}
+		}()
+	}
+}
+
+func serveOne(c *net.TCPConn, sink bool, dir, file string, n int) error {
+	if sink {
+		f, err := os.CreateTemp(dir, fmt.Sprintf("sink-%d-", n))
+		if err != nil {
+			return err
+		}
+		defer os.Remove(f.Name())
+		defer f.Close()
+		return receive(c, f)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return send(c, f)
+}
+
+// receive is the sink's loop: one buffer, one read to fill it, one checksum, one write.
+func receive(c net.Conn, f *os.File) error {
+	var head [4]byte
+	var answer [8]byte
+	var body []byte
+	var pos int64
+	var sum uint32
+	for {
+		if _, err := io.ReadFull(c, head[:]); err != nil {
+			return err
+		}
+		n := int(binary.BigEndian.Uint32(head[:]))
+		if n > cap(body) {
+			body = make([]byte, n)
+		}
+		body = body[:n]
+		if _, err := io.ReadFull(c, body); err != nil {
+			return err
+		}
+		sum ^= crc32.Checksum(body, castagnoli)
+		if _, err := f.WriteAt(body, pos); err != nil {
+			return err
+		}
+		pos += int64(n)
+		binary.BigEndian.PutUint64(answer[:], uint64(pos)^uint64(sum&1)<<63)
+		if _, err := c.Write(answer[:]); err != nil {
+			return err
+		}
+	}
+}
+
+// send is the source's loop; TCPConn.ReadFrom of a limited file is sendfile(2) on Linux.
+func send(c *net.TCPConn, f *os.File) error {
+	r := bufio.NewReaderSize(c, 64)
+	var req [16]byte
+	for {
+		if _, err := io.ReadFull(r, req[:]); err != nil {
+			return err
+		}
+		pos, n := int64(binary.BigEndian.Uint64(req[:])), int64(binary.BigEndian.Uint64(req[8:]))
+		if _, err := f.Seek(pos, io.SeekStart); err != nil {
+			return err
+		}
+		if _, err := c.ReadFrom(&io.LimitedReader{R: f, N: n}); err != nil {
+			return err
+		}
+	}
+}
