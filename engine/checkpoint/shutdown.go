@@ -1,0 +1,65 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+)
+
+// Names of the marks in a data directory.
+const (
+	// CleanShutdownFile is there between a clean close and the next start.
+	CleanShutdownFile = ".kafka_cleanshutdown"
+	// BootFile is ours: the boot id of the kernel under which the directory was last open.
+	BootFile = ".platter_boot"
+	// LockFile is locked by the process that has the directory open.
+	LockFile = ".lock"
+)
+
+// bootBytesMax bounds a boot id; Linux's is a UUID of 36 characters.
+const bootBytesMax = 128
+
+// cleanMark is the JSON in .kafka_cleanshutdown since Kafka 3.8 (KIP-966); its values are strings.
+type cleanMark struct {
+	BrokerEpoch string `json:"broker_epoch"`
+	Version     string `json:"version"`
+}
+
+// ParseCleanShutdown gives the broker epoch in the mark; -1 when the file is empty, as before Kafka 3.8. That the
+// file is there says more than what is in it: on ErrCorrupt the shutdown was clean all the same.
+func ParseCleanShutdown(p []byte) (brokerEpoch int64, err error) {
+	if len(bytes.TrimSpace(p)) == 0 {
+		return -1, nil
+	}
+	m := cleanMark{BrokerEpoch: "-1"}
+	if err := json.Unmarshal(p, &m); err != nil {
+		return -1, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	epoch, err := strconv.ParseInt(m.BrokerEpoch, 10, 64)
+	if err != nil {
+		return -1, fmt.Errorf("%w: broker_epoch %q", ErrCorrupt, m.BrokerEpoch)
+	}
+	return epoch, nil
+}
+
+// FormatCleanShutdown returns the mark's bytes.
+func FormatCleanShutdown(brokerEpoch int64) []byte {
+	p, err := json.Marshal(cleanMark{BrokerEpoch: strconv.FormatInt(brokerEpoch, 10), Version: "0"})
+	if err != nil {
+		panic(err) // two strings always marshal
+	}
+	return p
+}
+
+// ParseBoot gives the boot id in a boot file; "" (no boot is known to equal it) for anything odd.
+func ParseBoot(p []byte) string {
+	id := bytes.TrimSpace(p)
+	if len(id) > bootBytesMax {
+		return ""
+	}
+	return string(id)
+}
+
+// FormatBoot returns a boot file's bytes.
+func FormatBoot(id string) []byte { return append([]byte(id), '\n') }
