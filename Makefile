@@ -16,7 +16,7 @@ run: build
 	exec bin/platter broker
 
 test:
-	go test ./...
+	go test $(TESTFLAGS) ./...
 
 # The race detector needs a C compiler.
 race:
