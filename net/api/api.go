@@ -1,5 +1,8 @@
 // Package api answers Kafka's requests: one file an API key, each registering the versions that it
 // truly serves, and the only table from our errors to Kafka's codes (errors.go).
+//
+// Produce and Fetch are hot: their bytes are views on the request's frame and ranges of the log's files,
+// never copies. All other messages are decoded and encoded with kmsg, within smallBytesMax.
 package api
 
 import (
@@ -9,6 +12,7 @@ import (
 	"platter/coord/cluster"
 	"platter/coord/config"
 	"platter/coord/controller"
+	"platter/coord/txn"
 	"platter/engine/commitlog"
 	"platter/engine/store"
 	"platter/io/clock"
@@ -17,13 +21,13 @@ import (
 	"platter/replication/replica"
 )
 
-// Deps is what the handlers need of the rest of the broker.
+// Deps is what the handlers need of the rest of the broker. All may be called from any goroutine.
 type Deps struct {
 	BrokerID    int32
 	Replicas    Replicas // HostReplicas(host)
 	Image       func() *cluster.Image
 	Controller  Controller  // *controller.Controller
-	ProducerIDs ProducerIDs // NewProducerIDs(controller), or the transaction coordinator's
+	ProducerIDs ProducerIDs // *txn.ProducerIDs
 	Config      *config.Broker
 	Clock       clock.Clock
 	Log         *slog.Logger
@@ -52,9 +56,9 @@ type Controller interface {
 	DeleteTopics(context.Context, []string) []error
 }
 
-// ProducerIDs gives out producer ids that nobody had before.
+// ProducerIDs gives out producer ids that nobody had before (*txn.ProducerIDs).
 type ProducerIDs interface {
-	Next(context.Context) (int64, error)
+	Init(context.Context, txn.InitRequest) (id int64, epoch int16, err error)
 }
 
 // HostReplicas shows a host as Replicas.
@@ -71,7 +75,18 @@ func (h hostReplicas) Replica(tp store.TP) (Partition, error) {
 }
 
 // Handler answers requests; it is the server's Handler.
-type Handler struct{}
+type Handler struct {
+	Deps
+	metadata metadataCache
+}
 
 // New returns a handler over the broker's parts.
-func New(d Deps) *Handler { panic("stub") }
+func New(d Deps) *Handler {
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Metrics == nil {
+		d.Metrics = console.NewMetrics()
+	}
+	return &Handler{Deps: d}
+}

@@ -1,0 +1,82 @@
+package api
+
+import "strconv"
+
+// Code is one of Kafka's error codes (org.apache.kafka.common.protocol.Errors).
+type Code int16
+
+// The codes that Platter answers with.
+const (
+	UnknownServerError                 Code = -1
+	None                               Code = 0
+	OffsetOutOfRange                   Code = 1
+	CorruptMessage                     Code = 2
+	UnknownTopicOrPartition            Code = 3
+	LeaderNotAvailable                 Code = 5
+	NotLeaderOrFollower                Code = 6
+	RequestTimedOut                    Code = 7
+	ReplicaNotAvailable                Code = 9
+	MessageTooLarge                    Code = 10
+	CoordinatorNotAvailable            Code = 15
+	InvalidTopicException              Code = 17
+	RecordListTooLarge                 Code = 18
+	NotEnoughReplicas                  Code = 19
+	NotEnoughReplicasAfterAppend       Code = 20
+	InvalidRequiredAcks                Code = 21
+	InvalidTimestamp                   Code = 32
+	UnsupportedVersion                 Code = 35
+	TopicAlreadyExists                 Code = 36
+	InvalidPartitions                  Code = 37
+	InvalidReplicationFactor           Code = 38
+	InvalidReplicaAssignment           Code = 39
+	InvalidConfig                      Code = 40
+	NotController                      Code = 41
+	InvalidRequest                     Code = 42
+	UnsupportedForMessageFormat        Code = 43
+	OutOfOrderSequenceNumber           Code = 45
+	InvalidProducerEpoch               Code = 47
+	TransactionalIDAuthorizationFailed Code = 53
+	KafkaStorageError                  Code = 56
+	UnknownProducerID                  Code = 59
+	FetchSessionIDNotFound             Code = 70
+	ListenerNotFound                   Code = 72
+	TopicDeletionDisabled              Code = 73
+	FencedLeaderEpoch                  Code = 74
+	UnknownLeaderEpoch                 Code = 75
+	UnsupportedCompressionType         Code = 76
+	InvalidRecord                      Code = 87
+	UnknownTopicID                     Code = 100
+	MismatchedEndpointType             Code = 114
+	UnsupportedEndpointType            Code = 115
+)
+
+var codeNames = map[Code]string{
+	UnknownServerError: "UNKNOWN_SERVER_ERROR", None: "NONE", OffsetOutOfRange: "OFFSET_OUT_OF_RANGE",
+	CorruptMessage: "CORRUPT_MESSAGE", UnknownTopicOrPartition: "UNKNOWN_TOPIC_OR_PARTITION",
+	LeaderNotAvailable: "LEADER_NOT_AVAILABLE", NotLeaderOrFollower: "NOT_LEADER_OR_FOLLOWER",
+	RequestTimedOut: "REQUEST_TIMED_OUT", ReplicaNotAvailable: "REPLICA_NOT_AVAILABLE",
+	MessageTooLarge: "MESSAGE_TOO_LARGE", CoordinatorNotAvailable: "COORDINATOR_NOT_AVAILABLE",
+	InvalidTopicException: "INVALID_TOPIC_EXCEPTION", RecordListTooLarge: "RECORD_LIST_TOO_LARGE",
+	NotEnoughReplicas: "NOT_ENOUGH_REPLICAS", NotEnoughReplicasAfterAppend: "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+	InvalidRequiredAcks: "INVALID_REQUIRED_ACKS", InvalidTimestamp: "INVALID_TIMESTAMP",
+	UnsupportedVersion: "UNSUPPORTED_VERSION", TopicAlreadyExists: "TOPIC_ALREADY_EXISTS",
+	InvalidPartitions: "INVALID_PARTITIONS", InvalidReplicationFactor: "INVALID_REPLICATION_FACTOR",
+	InvalidReplicaAssignment: "INVALID_REPLICA_ASSIGNMENT", InvalidConfig: "INVALID_CONFIG",
+	NotController: "NOT_CONTROLLER", InvalidRequest: "INVALID_REQUEST",
+	UnsupportedForMessageFormat: "UNSUPPORTED_FOR_MESSAGE_FORMAT", OutOfOrderSequenceNumber: "OUT_OF_ORDER_SEQUENCE_NUMBER",
+	InvalidProducerEpoch: "INVALID_PRODUCER_EPOCH", TransactionalIDAuthorizationFailed: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+	KafkaStorageError: "KAFKA_STORAGE_ERROR", UnknownProducerID: "UNKNOWN_PRODUCER_ID",
+	FetchSessionIDNotFound: "FETCH_SESSION_ID_NOT_FOUND", ListenerNotFound: "LISTENER_NOT_FOUND",
+	TopicDeletionDisabled: "TOPIC_DELETION_DISABLED", FencedLeaderEpoch: "FENCED_LEADER_EPOCH",
+	UnknownLeaderEpoch: "UNKNOWN_LEADER_EPOCH", UnsupportedCompressionType: "UNSUPPORTED_COMPRESSION_TYPE",
+	InvalidRecord: "INVALID_RECORD", UnknownTopicID: "UNKNOWN_TOPIC_ID",
+	MismatchedEndpointType: "MISMATCHED_ENDPOINT_TYPE", UnsupportedEndpointType: "UNSUPPORTED_ENDPOINT_TYPE",
+}
+
+// String is the code's name in Kafka.
+func (c Code) String() string {
+	if n, ok := codeNames[c]; ok {
+		return n
+	}
+	return strconv.Itoa(int(c))
+}

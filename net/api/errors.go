@@ -1,0 +1,122 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"platter/coord/controller"
+	"platter/coord/txn"
+	"platter/engine/batch"
+	"platter/engine/commitlog"
+	"platter/io/disk"
+	"platter/replication/replica"
+)
+
+// refusal is an error that is made here, with its code and a sentence for the client.
+type refusal struct {
+	code Code
+	text string
+}
+
+func (e *refusal) Error() string { return e.text }
+
+func refuse(c Code, format string, args ...any) error {
+	return &refusal{c, fmt.Sprintf(format, args...)}
+}
+
+// table maps the layers' errors to Kafka's codes, the first match counts. It is the only one: a layer
+// below never names a code.
+var table = []struct {
+	err  error
+	code Code
+}{
+	{replica.ErrNotLeader, NotLeaderOrFollower},
+	{replica.ErrUnknownPartition, UnknownTopicOrPartition},
+	{replica.ErrFencedEpoch, FencedLeaderEpoch},
+	{replica.ErrUnknownEpoch, UnknownLeaderEpoch},
+	{replica.ErrNotEnoughReplicas, NotEnoughReplicas},
+	{replica.ErrTimeout, RequestTimedOut},
+
+	{commitlog.ErrOffsetOutOfRange, OffsetOutOfRange},
+	{commitlog.ErrClosed, NotLeaderOrFollower}, // deleted or moved: the client asks for metadata again
+	{commitlog.ErrOffline, KafkaStorageError},
+	{commitlog.ErrOutOfOrderSequence, OutOfOrderSequenceNumber},
+	{commitlog.ErrInvalidProducerEpoch, InvalidProducerEpoch},
+	{commitlog.ErrUnknownProducer, UnknownProducerID},
+	{commitlog.ErrTransactional, TransactionalIDAuthorizationFailed}, // fatal, never retriable
+	{commitlog.ErrEmpty, InvalidRecord},
+	{commitlog.ErrRecordListTooLarge, RecordListTooLarge},
+	{commitlog.ErrCorrupt, CorruptMessage},
+
+	{batch.ErrTruncated, CorruptMessage},
+	{batch.ErrLength, CorruptMessage},
+	{batch.ErrMagic, CorruptMessage},
+	{batch.ErrCRC, CorruptMessage},
+	{batch.ErrTooLarge, MessageTooLarge},
+	{batch.ErrInvalid, InvalidRecord},
+	{batch.ErrTimestamp, InvalidTimestamp},
+	{batch.ErrCodec, UnsupportedCompressionType},
+	{batch.ErrInflate, CorruptMessage},
+	{batch.ErrBomb, MessageTooLarge},
+	{batch.ErrKeyRequired, InvalidRecord},
+
+	{controller.ErrNotController, NotController},
+	{controller.ErrTopicExists, TopicAlreadyExists},
+	{controller.ErrUnknownTopic, UnknownTopicOrPartition},
+	{controller.ErrUnknownTopicID, UnknownTopicID},
+	{controller.ErrInvalidTopic, InvalidTopicException},
+	{controller.ErrInvalidPartitions, InvalidPartitions},
+	{controller.ErrInvalidReplication, InvalidReplicationFactor},
+	{controller.ErrInvalidAssignment, InvalidReplicaAssignment},
+	{controller.ErrInvalidConfig, InvalidConfig},
+	{controller.ErrTimeout, RequestTimedOut},
+
+	{txn.ErrTransactionalID, TransactionalIDAuthorizationFailed}, // fatal, never retriable
+	{txn.ErrInvalidRequest, InvalidRequest},
+	{txn.ErrNotReady, CoordinatorNotAvailable},
+
+	{disk.ErrFull, KafkaStorageError},
+	{context.DeadlineExceeded, RequestTimedOut},
+	{context.Canceled, RequestTimedOut},
+}
+
+// codeOf is an error's code; nil is None.
+func codeOf(err error) Code {
+	if err == nil {
+		return None
+	}
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.code
+	}
+	for _, row := range table {
+		if errors.Is(err, row.err) {
+			return row.code
+		}
+	}
+	var d *disk.Error
+	if errors.As(err, &d) {
+		return KafkaStorageError
+	}
+	return UnknownServerError
+}
+
+// textOf is an error's sentence for the client: what it did wrong, but for faults of ours only the code's
+// name, since paths and causes on our disks are for the log.
+func textOf(err error) *string {
+	if err == nil {
+		return nil
+	}
+	s := err.Error()
+	switch c := codeOf(err); c {
+	case KafkaStorageError:
+		s = "the broker's storage failed or is full"
+	case UnknownServerError, CorruptMessage:
+		var d *disk.Error
+		if errors.As(err, &d) || c == UnknownServerError {
+			s = "the broker failed; its log has the cause"
+		}
+	}
+	return &s
+}
