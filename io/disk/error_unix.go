@@ -13,8 +13,5 @@ func platformKind(err error) error {
 			return ErrFull
 		}
 	}
-	if errors.Is(err, syscall.EBADF) {
-		return ErrClosed
-	}
 	return nil
 }

@@ -8,48 +8,86 @@ import (
 	"sync"
 
 	"platter/io/disk"
+	"platter/io/internal/hostfs"
 )
 
 // scratchBytes bounds what WriteV gathers into one write. A larger buffer goes out by itself.
 const scratchBytes = 128 << 10
 
 var (
+	// scratch is what WriteV gathers in.
 	scratch      = sync.Pool{New: func() any { return new([scratchBytes]byte) }}
 	errDirectory = errors.New("is a directory")
-	// lane bounds the calls that may each hold a thread: Go dies at 10,000.
+	// lane bounds the calls that may each hold a thread: Go dies at 10,000 of them.
 	lane = make(chan struct{}, 512)
 )
 
 type file struct {
 	path string
 	f    *os.File
-	lane chan struct{}
+	pins hostfs.Pins
 }
 
-func (f *file) enter() { f.lane <- struct{}{} }
-func (f *file) leave() { <-f.lane }
+// do runs a call that may wait for the disk.
+func (f *file) do(op string, pos int64, call func(*os.File) error) error {
+	err := f.pins.Enter()
+	if err == nil {
+		err = f.inLane(call)
+		f.leave()
+	}
+	return disk.Fail(op, f.path, pos, err)
+}
+
+func (f *file) inLane(call func(*os.File) error) error {
+	lane <- struct{}{}
+	defer func() { <-lane }()
+	return call(f.f)
+}
+
+func (f *file) leave() {
+	if f.pins.Leave() {
+		f.f.Close()
+	}
+}
 
 func (f *file) Path() string { return f.path }
 
-func (f *file) Size() (int64, error) {
-	fi, err := f.f.Stat()
-	if err != nil {
-		return 0, disk.Fail("size", f.path, -1, err)
-	}
-	return fi.Size(), nil
+func (f *file) Size() (size int64, err error) {
+	err = f.do("size", -1, func(o *os.File) error {
+		fi, err := o.Stat()
+		if err == nil {
+			size = fi.Size()
+		}
+		return err
+	})
+	return size, err
 }
 
 func (f *file) ReadAt(p []byte, pos int64) (int, error) {
 	if err := disk.CheckRange("read", f.path, pos, int64(len(p))); err != nil {
 		return 0, err
 	}
-	f.enter()
+	if err := f.pins.Enter(); err != nil {
+		return 0, disk.Fail("read", f.path, pos, err)
+	}
 	defer f.leave()
-	n, err := f.f.ReadAt(p, pos)
+	return (*pinned)(f).ReadAt(p, pos)
+}
+
+// pinned is the file for an operation that has entered already: a Close meanwhile does not end it.
+type pinned file
+
+func (p *pinned) Path() string { return p.path }
+
+func (p *pinned) ReadAt(b []byte, pos int64) (n int, err error) {
+	err = (*file)(p).inLane(func(o *os.File) error {
+		n, err = o.ReadAt(b, pos)
+		return err
+	})
 	if err == io.EOF {
 		return n, err
 	}
-	return n, disk.Fail("read", f.path, pos+int64(n), err)
+	return n, disk.Fail("read", p.path, pos+int64(n), err)
 }
 
 func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
@@ -60,8 +98,14 @@ func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
 	if err := disk.CheckRange("write", f.path, pos, want); err != nil {
 		return 0, err
 	}
-	f.enter()
-	defer f.leave()
+	err = f.do("write", pos, func(*os.File) error {
+		n, err = f.writeAll(bufs, pos)
+		return err
+	})
+	return n, err
+}
+
+func (f *file) writeAll(bufs [][]byte, pos int64) (n int64, err error) {
 	if len(bufs) == 1 {
 		return f.write(bufs[0], pos)
 	}
@@ -97,22 +141,20 @@ func (f *file) SendTo(dst net.Conn, pos, n int64) (int64, error) {
 	if err := disk.CheckRange("send", f.path, pos, n); err != nil {
 		return 0, err
 	}
-	return disk.CopyTo(dst, f, pos, n)
+	if err := f.pins.Enter(); err != nil {
+		return 0, disk.Fail("send", f.path, pos, err)
+	}
+	defer f.leave()
+	return disk.CopyTo(dst, (*pinned)(f), pos, n)
 }
 
-func (f *file) Sync() error {
-	f.enter()
-	defer f.leave()
-	return disk.Fail("sync", f.path, -1, f.f.Sync())
-}
+func (f *file) Sync() error { return f.do("sync", -1, (*os.File).Sync) }
 
 func (f *file) Truncate(size int64) error {
 	if err := disk.CheckRange("truncate", f.path, size, 0); err != nil {
 		return err
 	}
-	f.enter()
-	defer f.leave()
-	return disk.Fail("truncate", f.path, size, f.f.Truncate(size))
+	return f.do("truncate", size, func(o *os.File) error { return o.Truncate(size) })
 }
 
 func (f *file) Preallocate(pos, n int64) error { return f.unsupported("preallocate", pos, n) }
@@ -131,4 +173,10 @@ func (f *file) unsupported(op string, pos, n int64) error {
 	return disk.Fail(op, f.path, pos, disk.ErrUnsupported)
 }
 
-func (f *file) Close() error { return disk.Fail("close", f.path, -1, f.f.Close()) }
+func (f *file) Close() error {
+	last, err := f.pins.Close()
+	if last {
+		err = f.f.Close()
+	}
+	return disk.Fail("close", f.path, -1, err)
+}

@@ -47,7 +47,7 @@ func (FS) Open(path string, m disk.Mode) (disk.File, error) {
 		}
 		return nil, disk.Fail("open", path, -1, err)
 	}
-	return &file{path: path, f: f, lane: lane}, nil
+	return &file{path: path, f: f}, nil
 }
 
 // Sync makes all files durable.

@@ -4,46 +4,29 @@ package psync
 
 import (
 	"io"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
 	"platter/io/disk"
+	"platter/io/internal/hostfs"
 )
 
-// file keeps its descriptor open until Close was called and the last operation has left, so that a
-// number which the kernel gives out anew is never used by mistake.
 type file struct {
 	path string
 	fd   int
 	lane lane
-	// state counts the operations under way, plus closed.
-	state atomic.Int64
-}
-
-const closed = int64(1) << 62
-
-func (f *file) enter() error {
-	for {
-		s := f.state.Load()
-		if s&closed != 0 {
-			return disk.ErrClosed
-		}
-		if f.state.CompareAndSwap(s, s+1) {
-			return nil
-		}
-	}
+	pins hostfs.Pins
 }
 
 func (f *file) leave() {
-	if f.state.Add(-1) == closed {
+	if f.pins.Leave() {
 		unix.Close(f.fd)
 	}
 }
 
 // do runs a call that may wait for the disk.
 func (f *file) do(op string, pos int64, call func(fd int) error) error {
-	err := f.enter()
+	err := f.pins.Enter()
 	if err == nil {
 		f.lane.enter()
 		_, err = retry(func() (struct{}, error) { return struct{}{}, call(f.fd) })
@@ -65,7 +48,7 @@ func (f *file) ReadAt(p []byte, pos int64) (n int, err error) {
 	if err := disk.CheckRange("read", f.path, pos, int64(len(p))); err != nil {
 		return 0, err
 	}
-	if err := f.enter(); err != nil {
+	if err := f.pins.Enter(); err != nil {
 		return 0, disk.Fail("read", f.path, pos, err)
 	}
 	defer f.leave()
@@ -145,17 +128,9 @@ func (f *file) Advise(pos, n int64, a disk.Advice) error {
 }
 
 func (f *file) Close() error {
-	for {
-		s := f.state.Load()
-		if s&closed != 0 {
-			return disk.Fail("close", f.path, -1, disk.ErrClosed)
-		}
-		if !f.state.CompareAndSwap(s, s|closed) {
-			continue
-		}
-		if s == 0 {
-			return disk.Fail("close", f.path, -1, unix.Close(f.fd))
-		}
-		return nil
+	last, err := f.pins.Close()
+	if last {
+		err = unix.Close(f.fd)
 	}
+	return disk.Fail("close", f.path, -1, err)
 }

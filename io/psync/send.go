@@ -25,7 +25,7 @@ func (f *file) SendTo(dst net.Conn, pos, n int64) (int64, error) {
 	if err := disk.CheckRange("send", f.path, pos, n); err != nil {
 		return 0, err
 	}
-	if err := f.enter(); err != nil {
+	if err := f.pins.Enter(); err != nil {
 		return 0, disk.Fail("send", f.path, pos, err)
 	}
 	defer f.leave()

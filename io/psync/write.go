@@ -28,7 +28,7 @@ func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
 	if err := disk.CheckRange("write", f.path, pos, want); err != nil {
 		return 0, err
 	}
-	if err := f.enter(); err != nil {
+	if err := f.pins.Enter(); err != nil {
 		return 0, disk.Fail("write", f.path, pos, err)
 	}
 	defer f.leave()
