@@ -1,11 +1,43 @@
-// Package zkserver is the embedded, ZooKeeper-compatible coordinator.
+// Package zkserver is the embedded, ZooKeeper-compatible coordinator: any ZooKeeper client takes it for
+// a standalone server.
+//
+// # How a request goes
+//
+// A goroutine a connection reads frames. A read is answered at once from the tree under a shared lock,
+// straight into the connection's output buffer. A write becomes a proposal; the one committer takes
+// all that wait, writes them to the log as one frame, syncs once, applies them, and answers. Nothing
+// is visible before it is durable.
+//
+// # Ordering
+//
+// A connection's requests are answered in order: a read that follows a write which is still under way
+// waits in the connection's queue, and the committer runs it right behind that write, before the next
+// one. Events are put into the output buffers while the tree is locked for the change, so an event
+// precedes any reply that shows the change. Pings alone are answered out of turn.
+//
+// # Sessions
+//
+// A session lives in the tree (and so in the log) from its creation to its close or expiry; when it was
+// last heard of is known only here. After a restart every session has its full timeout again; so has it
+// after the process was suspended.
+//
+// # Failures
+//
+// A full disk refuses writes with SystemError, reads go on, and writing goes on once there is room.
+// A failed sync or write ends the server: Done is closed and Err tells why; it must be started anew,
+// which recovers what is on the disk. A damaged log is a *CorruptError.
 package zkserver
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"sync"
+	"sync/atomic"
 
+	"platter/coord/tree"
 	"platter/io/clock"
 	"platter/io/disk"
 )
@@ -15,20 +47,124 @@ type Config struct {
 	FS             disk.FS
 	Clock          clock.Clock
 	Dir            string // dataDir
-	Addr           string // clientPortAddress:clientPort; port 0 picks one
-	TickMs         int    // tickTime
+	Addr           string // clientPortAddress:clientPort; port 0 picks one; no host means loopback
+	TickMs         int    // tickTime; 0: 2000
 	MaxClientCnxns int    // for each address; 0: no limit
+	MaxCnxns       int    // in all; 0: 10,000
 	Log            *slog.Logger
 }
 
+const (
+	tickMsDefault   = 2000
+	maxCnxnsDefault = 10_000
+)
+
+// ErrClosed: the server was closed.
+var ErrClosed = errors.New("server is closed")
+
 // Server is one running coordinator.
-type Server struct{}
+type Server struct {
+	config   Config
+	log      *slog.Logger
+	ln       net.Listener
+	mu       sync.RWMutex // the committer changes the tree, everybody else reads it
+	tree     *tree.Tree
+	watches  *tree.Watches[*conn]
+	sessions *tracker
+	queue    proposals
+	conns    connTable
+	stats    stats
+
+	running sync.WaitGroup
+	stop    chan struct{} // closed first: listener and expiry end
+	ending  sync.Once
+	err     atomic.Pointer[error]
+	done    chan struct{} // closed last
+}
 
 // Start recovers the tree from snapshot and log and listens.
-func Start(ctx context.Context, c Config) (*Server, error) { panic("stub") }
+func Start(ctx context.Context, c Config) (*Server, error) {
+	c = withDefaults(c)
+	s := &Server{
+		config:  c,
+		log:     c.Log,
+		watches: tree.NewWatches[*conn](),
+		stop:    make(chan struct{}),
+		done:    make(chan struct{}),
+	}
+	s.queue.init()
+	s.conns.init(c.MaxCnxns, c.MaxClientCnxns)
+	s.tree = tree.New()
+	s.sessions = newTracker(c.Clock, c.TickMs, s.expire)
+	s.sessions.restore(s.tree)
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", c.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("coordinator: listen: %w", err)
+	}
+	s.ln = ln
+	s.stats.started = c.Clock.Now()
+	s.running.Add(3)
+	go s.acceptLoop()
+	go s.commitLoop()
+	go s.expiryLoop()
+	return s, nil
+}
+
+func withDefaults(c Config) Config {
+	if c.TickMs <= 0 {
+		c.TickMs = tickMsDefault
+	}
+	if c.MaxCnxns <= 0 {
+		c.MaxCnxns = maxCnxnsDefault
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	switch host, port, err := net.SplitHostPort(c.Addr); {
+	case c.Addr == "":
+		c.Addr = "127.0.0.1:0"
+	case err == nil && host == "":
+		c.Addr = net.JoinHostPort("127.0.0.1", port)
+	}
+	return c
+}
 
 // Addr is where it listens.
-func (s *Server) Addr() net.Addr { panic("stub") }
+func (s *Server) Addr() net.Addr { return s.ln.Addr() }
+
+// Done is closed once the server has ended, by Close or by a failure that Err names.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err is why the server ended: nil while it runs, ErrClosed after Close.
+func (s *Server) Err() error {
+	if p := s.err.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
 
 // Close stops listening, drops connections, syncs. Sessions are kept on disk.
-func (s *Server) Close() error { panic("stub") }
+func (s *Server) Close() error {
+	s.end(ErrClosed)
+	<-s.done
+	if err := s.Err(); !errors.Is(err, ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// end starts the end of the server, for the first cause it is given.
+func (s *Server) end(cause error) {
+	s.ending.Do(func() {
+		s.err.Store(&cause)
+		close(s.stop)
+		s.ln.Close()
+		s.conns.closeAll()
+		s.queue.close()
+		go func() {
+			s.running.Wait()
+			close(s.done)
+		}()
+	})
+}

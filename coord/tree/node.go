@@ -1,0 +1,103 @@
+package tree
+
+import (
+	"strings"
+
+	"platter/coord/zk"
+)
+
+// meta is a node's numbers. The visible cversion is 2*creates - children: that is how one count gives
+// both the sequence suffix and a number that moves with every create and delete.
+type meta struct {
+	czxid, mzxid, pzxid        int64
+	ctimeMs, mtimeMs           int64
+	owner                      int64 // session id of an ephemeral node
+	version, aversion, creates int32
+}
+
+// node is one znode. It belongs to the generation in which it was made: a node of an earlier
+// generation may be shared with a Capture, and is copied before it changes.
+type node struct {
+	meta
+	gen      uint64
+	acl      *acl
+	data     []byte // never changed in place
+	children map[string]*node
+}
+
+func (n *node) stat() zk.Stat {
+	return zk.Stat{
+		Czxid: n.czxid, Mzxid: n.mzxid, Ctime: n.ctimeMs, Mtime: n.mtimeMs,
+		Version: n.version, Cversion: 2*n.creates - int32(len(n.children)), Aversion: n.aversion,
+		EphemeralOwner: n.owner, DataLength: int32(len(n.data)), NumChildren: int32(len(n.children)),
+		Pzxid: n.pzxid,
+	}
+}
+
+func (n *node) put(name string, child *node) {
+	if n.children == nil {
+		n.children = make(map[string]*node, 1)
+	}
+	n.children[name] = child
+}
+
+// next splits the first name off a path without its leading slash.
+func next(rest string) (name, after string, more bool) { return strings.Cut(rest, "/") }
+
+// find looks a path up; "" is the root too, as in ZooKeeper. It validates nothing: a bad path is a
+// missing node.
+func (t *Tree) find(path string) *node {
+	if path == "" || path == "/" {
+		return t.root
+	}
+	if path[0] != '/' {
+		return nil
+	}
+	n, rest, more := t.root, path[1:], true
+	for more && n != nil {
+		var name string
+		name, rest, more = next(rest)
+		n = n.children[name]
+	}
+	return n
+}
+
+// own is find for a change: every node on the way is made this generation's. The path exists.
+func (t *Tree) own(path string) *node {
+	if t.root.gen != t.gen {
+		t.root = t.copyNode(t.root)
+	}
+	if path == "" || path == "/" {
+		return t.root
+	}
+	n, rest, more := t.root, path[1:], true
+	for more {
+		var name string
+		name, rest, more = next(rest)
+		child := n.children[name]
+		if child.gen != t.gen {
+			child = t.copyNode(child)
+			n.children[name] = child
+		}
+		n = child
+	}
+	return n
+}
+
+func (t *Tree) copyNode(n *node) *node {
+	c := *n
+	c.gen = t.gen
+	if n.children != nil {
+		c.children = make(map[string]*node, len(n.children))
+		for name, child := range n.children {
+			c.children[name] = child
+		}
+	}
+	return &c
+}
+
+// split gives a path's parent ("" for the root) and last name.
+func split(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:i], path[i+1:]
+}

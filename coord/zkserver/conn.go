@@ -1,0 +1,200 @@
+package zkserver
+
+import (
+	"net"
+	"sync"
+
+	"platter/coord/tree"
+	"platter/coord/zk"
+)
+
+const (
+	// outstandingMax bounds a connection's requests that wait for the committer.
+	outstandingMax = 1000
+	// outBytesSoft makes the reader send before it goes on; outBytesMax, which only events and reads
+	// behind writes can reach, ends a connection whose client does not read.
+	outBytesSoft = 64 << 10
+	outBytesMax  = 32 << 20
+	// outBytesKept is the largest output buffer that an idle connection keeps.
+	outBytesKept = 16 << 10
+)
+
+// conn is one client's connection.
+type conn struct {
+	nc      net.Conn
+	session *session // set once the handshake is done
+	touched bool     // the committer's own: has output that was not sent yet
+
+	qmu   sync.Mutex
+	qroom sync.Cond
+	queue []queued // requests behind a write that is under way, in order; the first is a write
+	dead  bool     // nobody reads any more: the queue is empty and stays so
+
+	omu      sync.Mutex
+	out      []byte // frames to send
+	spare    []byte
+	flushing bool // somebody sends: out is theirs to take
+	last     bool // close once out is sent
+	closed   bool
+}
+
+// queued is a write (req nil) or a read that waits for it.
+type queued struct{ read *request }
+
+func newConn(nc net.Conn) *conn {
+	c := &conn{nc: nc}
+	c.qroom.L = &c.qmu
+	return c
+}
+
+// idle reports whether no write is under way. Only the reader adds to the queue, so its answer stays
+// true for the reader.
+func (c *conn) idle() bool {
+	c.qmu.Lock()
+	defer c.qmu.Unlock()
+	return len(c.queue) == 0
+}
+
+// push queues a write (nil) or a read behind it; it waits while too many are outstanding.
+func (c *conn) push(read *request) {
+	c.qmu.Lock()
+	defer c.qmu.Unlock()
+	for len(c.queue) >= outstandingMax && !c.dead {
+		c.qroom.Wait()
+	}
+	if !c.dead {
+		c.queue = append(c.queue, queued{read})
+	}
+}
+
+// committed answers the write at the head of the queue, then runs the reads behind it up to the next
+// write. The tree is locked by the committer.
+func (c *conn) committed(s *Server, p *proposal, r tree.Result) {
+	c.qmu.Lock()
+	defer c.qmu.Unlock()
+	if c.dead {
+		return
+	}
+	c.answerWrite(p, r)
+	n := 1
+	for n < len(c.queue) && c.queue[n].read != nil {
+		s.read(c, c.queue[n].read)
+		n++
+	}
+	rest := copy(c.queue, c.queue[n:])
+	clear(c.queue[rest:])
+	c.queue = c.queue[:rest]
+	c.qroom.Signal()
+}
+
+// abandon ends the queue: what is still under way goes unanswered.
+func (c *conn) abandon() {
+	c.qmu.Lock()
+	defer c.qmu.Unlock()
+	c.dead, c.queue = true, nil
+	c.qroom.Signal()
+}
+
+// frame adds one frame to the output.
+func (c *conn) frame(body func([]byte) []byte) {
+	c.omu.Lock()
+	defer c.omu.Unlock()
+	if c.closed || c.last {
+		return
+	}
+	c.out = zk.AppendFrame(c.out, body)
+	if len(c.out) > outBytesMax {
+		c.closeLocked()
+	}
+}
+
+func (c *conn) event(typ zk.EventType, path string) {
+	c.frame(func(b []byte) []byte {
+		b = zk.ReplyHeader{Xid: zk.XidEvent, Zxid: -1}.Append(b)
+		return zk.WatcherEvent{Type: typ, State: zk.StateSyncConnected, Path: path}.Append(b)
+	})
+}
+
+// header adds a reply without a record.
+func (c *conn) header(xid int32, zxid int64, code zk.Code) {
+	c.frame(func(b []byte) []byte { return zk.ReplyHeader{Xid: xid, Zxid: zxid, Err: code}.Append(b) })
+}
+
+// finish lets what is in the output go out, then closes.
+func (c *conn) finish() {
+	c.omu.Lock()
+	defer c.omu.Unlock()
+	c.last = true
+	if !c.flushing && len(c.out) == 0 {
+		c.closeLocked()
+	}
+}
+
+// flush sends the output on the caller's goroutine, unless somebody is at it already.
+func (c *conn) flush() {
+	c.omu.Lock()
+	defer c.omu.Unlock()
+	if !c.flushing {
+		c.flushing = true
+		c.send()
+	}
+}
+
+// flushFull is flush when there is much to send.
+func (c *conn) flushFull() {
+	c.omu.Lock()
+	full := len(c.out) >= outBytesSoft
+	c.omu.Unlock()
+	if full {
+		c.flush()
+	}
+}
+
+// wake sends the output on a goroutine of its own: the committer never waits for a client.
+func (c *conn) wake() {
+	c.omu.Lock()
+	defer c.omu.Unlock()
+	if c.flushing || len(c.out) == 0 {
+		return
+	}
+	c.flushing = true
+	go func() {
+		c.omu.Lock()
+		defer c.omu.Unlock()
+		c.send()
+	}()
+}
+
+// send is called and returns with omu held, and drops it while it writes.
+func (c *conn) send() {
+	for len(c.out) > 0 && !c.closed {
+		buf := c.out
+		c.out, c.spare = c.spare[:0], nil
+		c.omu.Unlock()
+		_, err := c.nc.Write(buf)
+		c.omu.Lock()
+		if err != nil {
+			c.closeLocked()
+		}
+		if cap(buf) <= outBytesKept {
+			c.spare = buf[:0]
+		}
+	}
+	c.flushing = false
+	if c.last {
+		c.closeLocked()
+	}
+}
+
+func (c *conn) close() {
+	c.omu.Lock()
+	defer c.omu.Unlock()
+	c.closeLocked()
+}
+
+func (c *conn) closeLocked() {
+	if !c.closed {
+		c.closed, c.out = true, nil
+		c.nc.Close()
+	}
+}

@@ -1,0 +1,50 @@
+package zkserver
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// stats is what srvr tells.
+type stats struct {
+	started        time.Time
+	received, sent atomic.Int64
+}
+
+// fourLetter answers a four-letter word that came in place of a connect request's length, and reports
+// whether it was one.
+func (s *Server) fourLetter(c *conn, word string) bool {
+	var text string
+	switch word {
+	case "ruok":
+		text = "imok"
+	case "srvr":
+		text = s.srvr()
+	default:
+		return false
+	}
+	c.raw(text)
+	return true
+}
+
+func (s *Server) srvr() string {
+	s.mu.RLock()
+	zxid, nodes := s.tree.Zxid(), s.tree.NodeCount()
+	s.mu.RUnlock()
+	var b strings.Builder
+	fmt.Fprintf(&b, "Zookeeper version: 3.9.0-platter\n")
+	fmt.Fprintf(&b, "Received: %d\nSent: %d\n", s.stats.received.Load(), s.stats.sent.Load())
+	fmt.Fprintf(&b, "Connections: %d\nZxid: 0x%x\nMode: standalone\nNode count: %d\n",
+		s.conns.count(), zxid, nodes)
+	return b.String()
+}
+
+// raw sends text without a frame, then closes.
+func (c *conn) raw(text string) {
+	c.omu.Lock()
+	defer c.omu.Unlock()
+	c.out = append(c.out, text...)
+	c.last = true
+}

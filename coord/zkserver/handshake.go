@@ -1,0 +1,107 @@
+package zkserver
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"time"
+
+	"platter/coord/tree"
+	"platter/coord/zk"
+)
+
+// handshakeTime is how long a peer may take for its first frame.
+const handshakeTime = 10 * time.Second
+
+// handshake reads the connect request and gives the connection its session, new or re-attached. With
+// neither session nor error the connection has had its answer and ends.
+func (s *Server) handshake(c *conn, r *frameReader) error {
+	if err := c.nc.SetReadDeadline(time.Now().Add(handshakeTime)); err != nil {
+		return fmt.Errorf("handshake: %w", err)
+	}
+	word, err := r.peek4()
+	if err != nil {
+		if err == io.EOF {
+			return err
+		}
+		return fmt.Errorf("handshake: %w", err)
+	}
+	if s.fourLetter(c, string(word)) {
+		return nil
+	}
+	frame, err := r.next()
+	if err != nil {
+		return fmt.Errorf("handshake: %w", err)
+	}
+	d := zk.NewDecoder(frame)
+	var q zk.ConnectRequest
+	if q.Decode(&d); d.Err() != nil {
+		return fmt.Errorf("connect request of %d bytes: %w", len(frame), d.Err())
+	}
+	if err := c.nc.SetReadDeadline(time.Time{}); err != nil {
+		return fmt.Errorf("handshake: %w", err)
+	}
+	if zxid := s.zxid(); q.LastZxidSeen > zxid {
+		return fmt.Errorf("client has seen zxid %#x, this server is at %#x", q.LastZxidSeen, zxid)
+	}
+	timeoutMs := s.sessions.negotiate(q.TimeoutMs)
+	if q.SessionID == 0 {
+		return s.openSession(c, &q, timeoutMs)
+	}
+	x, ok := s.sessions.attach(q.SessionID, q.Password, timeoutMs, c)
+	if !ok {
+		s.log.Info("coordinator: session refused: expired, or a wrong password",
+			"session", fmt.Sprintf("%#x", q.SessionID), "peer", c.nc.RemoteAddr())
+		c.connected(&q, nil)
+		c.finish()
+		return nil
+	}
+	c.session = x
+	c.connected(&q, x)
+	return nil
+}
+
+// openSession makes a new session and waits until it is durable.
+func (s *Server) openSession(c *conn, q *zk.ConnectRequest, timeoutMs int32) error {
+	password := make([]byte, zk.PasswordBytes)
+	rand.Read(password)
+	id := s.sessions.nextID()
+	result := make(chan zk.Code, 1)
+	ok := s.queue.add(&proposal{
+		entry: tree.Entry{
+			Session: id, Op: zk.OpCreateSession,
+			Body: tree.SessionBody{TimeoutMs: timeoutMs, Password: password}.Append(nil),
+		},
+		done: func(r tree.Result) {
+			if r.Err == zk.OK {
+				c.session = s.sessions.add(id, password, timeoutMs, c)
+			}
+			result <- r.Err
+		},
+	})
+	if !ok {
+		return ErrClosed
+	}
+	select {
+	case code := <-result:
+		if code != zk.OK {
+			return fmt.Errorf("new session: %w", code)
+		}
+	case <-s.stop:
+		return ErrClosed
+	}
+	c.connected(q, c.session)
+	return nil
+}
+
+// connected answers the connect request; without a session it says that there is none.
+func (c *conn) connected(q *zk.ConnectRequest, x *session) {
+	r := zk.ConnectResponse{Password: make([]byte, zk.PasswordBytes), HasReadOnly: q.HasReadOnly}
+	if x != nil {
+		r.TimeoutMs, r.SessionID, r.Password = x.timeoutMs.Load(), x.id, x.password
+	}
+	c.frame(r.Append)
+}
+
+func samePassword(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }

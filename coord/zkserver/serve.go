@@ -1,0 +1,141 @@
+package zkserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"platter/coord/tree"
+	"platter/coord/zk"
+)
+
+// request is one decoded frame after the handshake. The body is borrowed from the read buffer.
+type request struct {
+	zk.RequestHeader
+	body []byte
+}
+
+// acceptLoop takes connections until the listener is closed.
+func (s *Server) acceptLoop() {
+	defer s.running.Done()
+	for {
+		nc, err := s.ln.Accept()
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			s.log.Warn("coordinator: accept", "err", err)
+			select { // out of descriptors: let some go
+			case <-s.stop:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
+			continue
+		}
+		c := newConn(nc)
+		if err := s.conns.add(c); err != nil {
+			s.log.Warn("coordinator: connection refused", "peer", nc.RemoteAddr(), "err", err)
+			nc.Close()
+			continue
+		}
+		s.running.Add(1)
+		go s.serve(c)
+	}
+}
+
+// serve is one connection's reader from its first byte to its end.
+func (s *Server) serve(c *conn) {
+	defer s.running.Done()
+	err := s.serveFrames(c)
+	c.abandon()
+	s.watches.Remove(c)
+	if c.session != nil {
+		s.sessions.detach(c.session, c)
+	}
+	c.flush()
+	c.close()
+	s.conns.remove(c)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		s.log.Info("coordinator: connection ended", "peer", c.nc.RemoteAddr(), "err", err)
+	}
+}
+
+func (s *Server) serveFrames(c *conn) error {
+	r := newFrameReader(c.nc)
+	if err := s.handshake(c, r); err != nil || c.session == nil {
+		return err
+	}
+	for {
+		if !r.ready() {
+			c.flush()
+		}
+		frame, err := r.next()
+		if err != nil {
+			return err
+		}
+		s.stats.received.Add(1)
+		s.sessions.touch(c.session)
+		if err := s.dispatch(c, frame); err != nil {
+			return err
+		}
+		c.flushFull()
+	}
+}
+
+// dispatch answers one request, or queues it.
+func (s *Server) dispatch(c *conn, frame []byte) error {
+	d := zk.NewDecoder(frame)
+	var q request
+	q.Decode(&d)
+	if d.Err() != nil {
+		return fmt.Errorf("request header of %d bytes: %w", len(frame), d.Err())
+	}
+	q.body = d.Rest()
+	if q.Op == zk.OpPing {
+		c.header(q.Xid, s.zxid(), zk.OK)
+		return nil
+	}
+	if isWrite(q.Op) && tree.CheckBody(q.Op, q.body) == nil {
+		return s.propose(c, &q)
+	}
+	if !c.idle() {
+		q.body = bytes.Clone(q.body)
+		c.push(&q)
+		return nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	s.read(c, &q)
+	return nil
+}
+
+func isWrite(op zk.Op) bool {
+	switch op {
+	case zk.OpCreate, zk.OpCreate2, zk.OpDelete, zk.OpSetData, zk.OpSetACL, zk.OpMulti, zk.OpCloseSession:
+		return true
+	}
+	return false
+}
+
+func (s *Server) zxid() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.tree.Zxid()
+}
+
+// propose hands a write to the committer.
+func (s *Server) propose(c *conn, q *request) error {
+	c.push(nil)
+	p := &proposal{
+		entry: tree.Entry{Session: c.session.id, Op: q.Op, Body: bytes.Clone(q.body)},
+		conn:  c,
+		xid:   q.Xid,
+	}
+	if !s.queue.add(p) {
+		return ErrClosed
+	}
+	return nil
+}

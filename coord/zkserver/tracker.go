@@ -1,0 +1,205 @@
+package zkserver
+
+import (
+	"container/heap"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"platter/coord/tree"
+	"platter/io/clock"
+)
+
+// session is what the server knows of a session beside what the tree keeps.
+type session struct {
+	id        int64
+	password  []byte
+	timeoutMs atomic.Int32
+	heardMs   atomic.Int64 // of tracker time: when the client was last heard of
+	// The tracker's:
+	conn    *conn // attached now, or nil
+	closing bool  // its close is proposed
+	dueMs   int64 // where it stands in the heap: at or before its deadline
+	at      int   // index in the heap, -1: not in it
+}
+
+// tracker keeps sessions' leases. Deadlines stand in a heap; a client that is heard of only moves
+// heardMs, and the heap catches up when its old deadline comes.
+type tracker struct {
+	clock  clock.Clock
+	start  time.Time
+	tickMs int32
+	expire func(id int64) bool // proposes the close; false: not now
+
+	mu     sync.Mutex
+	byID   map[int64]*session
+	due    dueHeap
+	lastID int64
+	wakeMs int64 // when sweep was last called
+	nextMs int64 // when it was to be called next
+}
+
+func newTracker(c clock.Clock, tickMs int, expire func(id int64) bool) *tracker {
+	return &tracker{
+		clock: c, start: c.Now(), tickMs: int32(tickMs), expire: expire,
+		byID: map[int64]*session{},
+	}
+}
+
+// restore takes the tree's sessions, each with its full timeout.
+func (t *tracker) restore(tr *tree.Tree) {
+	for id, timeoutMs := range tr.Sessions() {
+		_, password, _ := tr.Session(id)
+		t.add(id, password, timeoutMs, nil)
+	}
+	// Session ids start from the time, as ZooKeeper's do, and stay above all that ever were.
+	t.lastID = max(tr.LastSession(), int64(uint64(t.clock.NowMs())<<24>>8))
+}
+
+// nowMs is tracker time: milliseconds since the start, which no change of the wall clock moves.
+func (t *tracker) nowMs() int64 { return t.clock.Now().Sub(t.start).Milliseconds() }
+
+func (t *tracker) nextID() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lastID++
+	return t.lastID
+}
+
+// negotiate clamps a requested timeout to 2 to 20 ticks.
+func (t *tracker) negotiate(askedMs int32) int32 { return min(max(askedMs, 2*t.tickMs), 20*t.tickMs) }
+
+func (t *tracker) add(id int64, password []byte, timeoutMs int32, c *conn) *session {
+	x := &session{id: id, password: password, conn: c}
+	x.timeoutMs.Store(timeoutMs)
+	x.heardMs.Store(t.nowMs())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byID[id] = x
+	x.dueMs = x.deadlineMs()
+	heap.Push(&t.due, x)
+	return x
+}
+
+// attach gives a session to a new connection, and closes the one that it had.
+func (t *tracker) attach(id int64, password []byte, timeoutMs int32, c *conn) (*session, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.byID[id]
+	if x == nil || x.closing || !samePassword(x.password, password) {
+		return nil, false
+	}
+	if x.conn != nil {
+		x.conn.close()
+	}
+	x.conn = c
+	x.timeoutMs.Store(timeoutMs)
+	x.heardMs.Store(t.nowMs())
+	if x.dueMs > x.deadlineMs() {
+		x.dueMs = x.deadlineMs()
+		heap.Fix(&t.due, x.at)
+	}
+	return x, true
+}
+
+// detach tells that c is gone; the session lives on until its deadline.
+func (t *tracker) detach(x *session, c *conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x.conn == c {
+		x.conn = nil
+	}
+}
+
+func (t *tracker) touch(x *session) { x.heardMs.Store(t.nowMs()) }
+
+// remove forgets a session that the tree has closed, and closes its connection once what it was told
+// is out.
+func (t *tracker) remove(id int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.byID[id]
+	if x == nil {
+		return
+	}
+	delete(t.byID, id)
+	if x.at >= 0 {
+		heap.Remove(&t.due, x.at)
+	}
+	if x.closing && x.conn != nil {
+		x.conn.finish()
+	}
+}
+
+func (t *tracker) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID)
+}
+
+func (x *session) deadlineMs() int64 { return x.heardMs.Load() + int64(x.timeoutMs.Load()) }
+
+// sweep proposes the close of every session whose deadline has passed, and tells how long to wait
+// until the next sweep.
+//
+// A sweep that comes much later than it was to come means that this process did not run: nobody could
+// be heard in that time, so every session gets its full timeout from now.
+func (t *tracker) sweep() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.nowMs()
+	if now-t.nextMs > t.lateMs() {
+		for _, x := range t.byID {
+			x.heardMs.Store(max(x.heardMs.Load(), now))
+		}
+	}
+	for len(t.due) > 0 && t.due[0].dueMs <= now {
+		x := t.due[0]
+		if x.dueMs = x.deadlineMs(); x.dueMs > now {
+			heap.Fix(&t.due, 0)
+			continue
+		}
+		if !t.expire(x.id) {
+			x.dueMs = now + int64(t.tickMs)
+			heap.Fix(&t.due, 0)
+			continue
+		}
+		x.closing = true
+		heap.Pop(&t.due)
+	}
+	wait := t.sweepMs()
+	if len(t.due) > 0 {
+		wait = min(wait, max(t.due[0].dueMs-now, 1))
+	}
+	t.nextMs = now + wait
+	return time.Duration(wait) * time.Millisecond
+}
+
+// sweepMs is the longest time between two sweeps: short beside the shortest timeout, two ticks.
+func (t *tracker) sweepMs() int64 { return max(int64(t.tickMs)/8, 1) }
+
+// lateMs is how late a sweep may come on a busy machine.
+func (t *tracker) lateMs() int64 { return max(int64(t.tickMs)/4, 5) }
+
+// dueHeap orders sessions by dueMs (container/heap).
+type dueHeap []*session
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].dueMs < h[j].dueMs }
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i, j
+}
+func (h *dueHeap) Push(x any) {
+	s := x.(*session)
+	s.at = len(*h)
+	*h = append(*h, s)
+}
+func (h *dueHeap) Pop() any {
+	old := *h
+	s := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	s.at = -1
+	return s
+}
