@@ -1,5 +1,19 @@
 // Package zkclient is the broker's ZooKeeper client, on the wire records of coord/zk: one session,
 // pipelined requests, one-shot watches, re-attach after a lost connection, reconnect at once.
+//
+// # What may run at once
+//
+// A Client is safe for concurrent use. Requests of one goroutine go out in the order of its calls.
+// State and watch callbacks run one after the other, in the order in which the server told of them, on
+// one goroutine that belongs to the client; they may call the client, but while one blocks the others
+// wait.
+//
+// # Errors
+//
+// An error wraps one of the sentinels below, or a zk.Code that has none, with operation and path; or
+// it is the context's. A request that is in flight when the connection is lost ends with
+// ErrConnectionLoss: it may have been done or not. A request made while there is no connection waits
+// for one until its context ends.
 package zkclient
 
 import (
@@ -18,6 +32,7 @@ var (
 	ErrConnectionLoss = errors.New("connection lost") // the outcome is unknown
 	ErrClosed         = errors.New("client is closed")
 	ErrNoAuth         = errors.New("no permission")
+	ErrTooLarge       = errors.New("request is larger than jute.maxbuffer")
 )
 
 // Config says whom to talk to.
@@ -92,85 +107,3 @@ const (
 	PersistentSequential CreateMode = 2
 	EphemeralSequential  CreateMode = 3
 )
-
-// Client is safe for concurrent use. Requests go out in call order.
-type Client struct{}
-
-// Connect dials until a session is there or ctx ends.
-func Connect(ctx context.Context, c Config) (*Client, error) { panic("stub") }
-
-// Session is what Config.SessionID and Password re-attach.
-func (c *Client) Session() (id int64, password []byte) { panic("stub") }
-
-// Create makes a node, open to all (world:anyone); it returns the path with the sequence suffix.
-func (c *Client) Create(ctx context.Context, path string, data []byte, m CreateMode) (string, error) {
-	panic("stub")
-}
-
-// Delete removes a node; version -1 matches all.
-func (c *Client) Delete(ctx context.Context, path string, version int32) error { panic("stub") }
-
-// Exists gives the Stat, or ErrNoNode. watch (nil: none) gets one event; set for a missing node too.
-func (c *Client) Exists(ctx context.Context, path string, watch func(Event)) (Stat, error) {
-	panic("stub")
-}
-
-// Get reads a node; the bytes are the caller's.
-func (c *Client) Get(ctx context.Context, path string, watch func(Event)) ([]byte, Stat, error) {
-	panic("stub")
-}
-
-// GetMany reads many nodes, pipelined; a missing one has Err ErrNoNode.
-func (c *Client) GetMany(ctx context.Context, paths []string) ([]Node, error) { panic("stub") }
-
-// Node is one answer of GetMany.
-type Node struct {
-	Path string
-	Data []byte
-	Stat Stat
-	Err  error
-}
-
-// Set writes a node; version -1 matches all.
-func (c *Client) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
-	panic("stub")
-}
-
-// Children lists names, sorted.
-func (c *Client) Children(ctx context.Context, path string, watch func(Event)) ([]string, Stat, error) {
-	panic("stub")
-}
-
-// Op is one operation of a Multi: made by CreateOp, DeleteOp, SetOp, CheckOp.
-type Op struct {
-	kind    int32
-	path    string
-	data    []byte
-	version int32
-	mode    CreateMode
-}
-
-// Constructors of Op.
-func CreateOp(path string, data []byte, m CreateMode) Op { return Op{} }
-func DeleteOp(path string, version int32) Op             { return Op{} }
-func SetOp(path string, data []byte, version int32) Op   { return Op{} }
-func CheckOp(path string, version int32) Op              { return Op{} }
-
-// Result is one operation's outcome.
-type Result struct {
-	Path string // of a create
-	Stat Stat   // of a set
-	Err  error
-}
-
-// Multi does all or nothing. On failure err is the first failing operation's, and Results say which.
-func (c *Client) Multi(ctx context.Context, ops ...Op) ([]Result, error) { panic("stub") }
-
-// Ensure creates a persistent node and its missing parents; an existing one is no error.
-func (c *Client) Ensure(ctx context.Context, path string, data []byte) error { panic("stub") }
-
-// Close ends the session (its ephemeral nodes go) and the connection.
-func (c *Client) Close() error { panic("stub") }
-
-// Drop closes the connection and leaves the session to its timeout.
-func (c *Client) Drop() { panic("stub") }

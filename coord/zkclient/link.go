@@ -1,0 +1,172 @@
+package zkclient
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"platter/coord/zk"
+)
+
+const (
+	// replyBytesMax bounds a reply: servers send long lists of children beyond jute.maxbuffer.
+	replyBytesMax = 64 << 20
+	// replyStepBytes is how much is taken at a time for a reply, on the word of its length.
+	replyStepBytes = 1 << 20
+)
+
+// call is one request on its way.
+type call struct {
+	xid   int32
+	reply func(zk.ReplyHeader, *zk.Decoder) // on the reader's goroutine; nil for an error
+	done  chan error                        // gets the outcome; has room for it
+}
+
+// link is one connection with its requests in flight.
+type link struct {
+	nc     Conn
+	r      *bufio.Reader
+	heard  atomic.Int64 // Unix nanoseconds
+	closed chan struct{}
+
+	mu       sync.Mutex
+	calls    []*call // in order of sending
+	out      []byte  // frames to send
+	spare    []byte
+	flushing bool
+	dead     bool
+}
+
+func newLink(nc Conn) *link {
+	l := &link{nc: nc, r: bufio.NewReaderSize(nc, 32<<10), closed: make(chan struct{})}
+	l.heard.Store(time.Now().UnixNano())
+	return l
+}
+
+// add queues a frame, and the call (nil: none) that its reply answers. The caller flushes.
+func (l *link) add(k *call, frame []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		if k != nil {
+			k.done <- ErrConnectionLoss
+		}
+		return
+	}
+	l.out = append(l.out, frame...)
+	if k != nil {
+		l.calls = append(l.calls, k)
+	}
+}
+
+// flush sends what is queued, unless another goroutine is at it.
+func (l *link) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flushing {
+		return
+	}
+	l.flushing = true
+	for len(l.out) > 0 && !l.dead {
+		buf := l.out
+		l.out, l.spare = l.spare[:0], nil
+		l.mu.Unlock()
+		_, err := l.nc.Write(buf)
+		l.mu.Lock()
+		l.spare = buf[:0]
+		if err != nil {
+			l.nc.Close() // the reader sees it, and fails the calls
+			break
+		}
+	}
+	l.flushing = false
+}
+
+// answered takes the oldest call, which xid must answer: replies come in order.
+func (l *link) answered(xid int32) (*call, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.calls) == 0 || l.calls[0].xid != xid {
+		return nil, fmt.Errorf("reply with xid %d, which nobody waits for", xid)
+	}
+	k := l.calls[0]
+	l.calls[0] = nil
+	l.calls = l.calls[1:]
+	return k, nil
+}
+
+// fail closes the connection; every call in flight ends with err.
+func (l *link) fail(err error) {
+	l.mu.Lock()
+	if l.dead {
+		l.mu.Unlock()
+		return
+	}
+	l.dead = true
+	calls := l.calls
+	l.calls, l.out = nil, nil
+	l.mu.Unlock()
+	close(l.closed)
+	l.nc.Close()
+	for _, k := range calls {
+		k.done <- err
+	}
+}
+
+// ping keeps the session alive until the link is closed, and closes it when the server is silent for
+// two thirds of the timeout.
+func (l *link) ping(timeout time.Duration) {
+	tick := time.NewTicker(timeout / 3)
+	defer tick.Stop()
+	frame := zk.AppendFrame(nil, zk.RequestHeader{Xid: zk.XidPing, Op: zk.OpPing}.Append)
+	for {
+		select {
+		case <-l.closed:
+			return
+		case now := <-tick.C:
+			if now.UnixNano()-l.heard.Load() > int64(timeout*5/8) {
+				l.nc.Close()
+				return
+			}
+			l.add(nil, frame)
+			l.flush()
+		}
+	}
+}
+
+// read gives the next frame's body, the caller's to keep.
+func (l *link) read() ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(l.r, head[:]); err != nil {
+		return nil, err
+	}
+	l.heard.Store(time.Now().UnixNano())
+	n := int(int32(binary.BigEndian.Uint32(head[:])))
+	if n < 0 || n > replyBytesMax {
+		return nil, fmt.Errorf("reply of %d bytes: not within 0 to %d", n, replyBytesMax)
+	}
+	body := make([]byte, min(n, replyStepBytes))
+	if _, err := io.ReadFull(l.r, body); err != nil {
+		return nil, unexpected(err)
+	}
+	for len(body) < n {
+		at := len(body)
+		body = append(body, make([]byte, min(n-at, replyStepBytes))...)
+		if _, err := io.ReadFull(l.r, body[at:]); err != nil {
+			return nil, unexpected(err)
+		}
+	}
+	return body, nil
+}
+
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,254 @@
+package zkclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"time"
+
+	"platter/coord/zk"
+)
+
+const (
+	// backoffMin doubles up to backoffMax, once every server was tried in vain.
+	backoffMin = 5 * time.Millisecond
+	backoffMax = time.Second
+	// settledTime is how long a connection must live for the next loss to start from no backoff.
+	settledTime = time.Second
+	// setWatchesBytes bounds one SetWatches request, far below jute.maxbuffer.
+	setWatchesBytes = 128 << 10
+)
+
+// run reads connection after connection until the client is dead.
+func (c *Client) run(l *link) {
+	defer close(c.gone)
+	for state := Connected; ; state = Reconnected {
+		if !c.install(l, state) {
+			l.fail(ErrClosed)
+			return
+		}
+		since := time.Now()
+		c.readAll(l)
+		c.lose(l)
+		if time.Since(since) < settledTime && !c.pause(backoffMin) {
+			return
+		}
+		var err error
+		if l, err = c.dial(c.life); err != nil {
+			c.die(err)
+			return
+		}
+	}
+}
+
+// install makes l the connection that requests use; the watches go out first. False: the client died.
+func (c *Client) install(l *link, state State) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return false
+	}
+	c.tell(state)
+	if state == Reconnected {
+		c.rearm(l)
+	}
+	c.link = l
+	close(c.ready)
+	go l.ping(c.timeout)
+	go l.flush()
+	return true
+}
+
+// rearm queues SetWatches for all that is watched, in batches.
+func (c *Client) rearm(l *link) {
+	for _, q := range c.watches.setWatches(setWatchesBytes) {
+		q.RelativeZxid = c.zxid
+		frame := zk.AppendFrame(nil, func(b []byte) []byte {
+			b = zk.RequestHeader{Xid: zk.XidSetWatches, Op: zk.OpSetWatches}.Append(b)
+			return q.Append(b, zk.OpSetWatches)
+		})
+		l.add(&call{xid: zk.XidSetWatches, done: make(chan error, 1)}, frame)
+	}
+}
+
+// lose takes l out of use; what was in flight has an unknown outcome.
+func (c *Client) lose(l *link) {
+	c.mu.Lock()
+	if c.link == l {
+		c.link = nil
+		c.ready = make(chan struct{})
+		c.tell(Disconnected)
+	}
+	c.mu.Unlock()
+	l.fail(ErrConnectionLoss)
+}
+
+// pause waits about d; false: the client died.
+func (c *Client) pause(d time.Duration) bool {
+	t := time.NewTimer(d/2 + rand.N(d))
+	defer t.Stop()
+	select {
+	case <-c.life.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// dial tries the servers in turn until one gives the session (or a new one), the session has expired,
+// or ctx or the client ends.
+func (c *Client) dial(ctx context.Context) (*link, error) {
+	backoff := backoffMin
+	for {
+		var last error
+		for range c.config.Servers {
+			addr := c.config.Servers[c.next%len(c.config.Servers)]
+			l, err := c.dialOne(ctx, addr)
+			if err == nil {
+				return l, nil
+			}
+			c.next++
+			last = fmt.Errorf("zookeeper at %s: %w", addr, err)
+			if errors.Is(err, ErrSessionExpired) {
+				return nil, last
+			}
+		}
+		t := time.NewTimer(backoff/2 + rand.N(backoff))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			if c.life.Err() != nil {
+				return nil, ErrClosed
+			}
+			return nil, fmt.Errorf("%w; last: %w", ctx.Err(), last)
+		case <-t.C:
+		}
+		backoff = min(2*backoff, backoffMax)
+	}
+}
+
+// attemptTime bounds one attempt at one server.
+func (c *Client) attemptTime() time.Duration {
+	d := c.config.SessionTimeout / 3 / time.Duration(len(c.config.Servers))
+	return min(max(d, 500*time.Millisecond), 10*time.Second)
+}
+
+func (c *Client) dialOne(ctx context.Context, addr string) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.attemptTime())
+	defer cancel()
+	dial := c.config.Dial
+	if dial == nil {
+		dial = dialTCP
+	}
+	nc, err := dial(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	l, err := c.handshake(nc)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func dialTCP(ctx context.Context, addr string) (Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", addr)
+}
+
+// handshake asks for the session, or a new one, on a fresh connection.
+func (c *Client) handshake(nc Conn) (*link, error) {
+	if err := nc.SetDeadline(time.Now().Add(c.attemptTime())); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	q := zk.ConnectRequest{
+		LastZxidSeen: c.zxid, TimeoutMs: int32(c.config.SessionTimeout.Milliseconds()),
+		SessionID: c.id, Password: c.password, HasReadOnly: true,
+	}
+	c.mu.Unlock()
+	if len(q.Password) == 0 {
+		q.Password = make([]byte, zk.PasswordBytes)
+	}
+	if _, err := nc.Write(zk.AppendFrame(nil, q.Append)); err != nil {
+		return nil, err
+	}
+	l := newLink(nc)
+	body, err := l.read()
+	if err != nil {
+		return nil, err
+	}
+	d := zk.NewDecoder(body)
+	var r zk.ConnectResponse
+	if r.Decode(&d); d.Err() != nil {
+		return nil, fmt.Errorf("connect response: %w", d.Err())
+	}
+	if r.SessionID == 0 || r.TimeoutMs <= 0 {
+		return nil, ErrSessionExpired
+	}
+	if err := nc.SetDeadline(time.Time{}); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.id, c.password = r.SessionID, slices.Clone(r.Password)
+	c.timeout = time.Duration(r.TimeoutMs) * time.Millisecond
+	return l, nil
+}
+
+// readAll handles frames until the connection ends.
+func (c *Client) readAll(l *link) {
+	for {
+		body, err := l.read()
+		if err != nil {
+			return
+		}
+		d := zk.NewDecoder(body)
+		var h zk.ReplyHeader
+		if h.Decode(&d); d.Err() != nil {
+			return
+		}
+		switch h.Xid {
+		case zk.XidPing:
+			c.seen(h.Zxid)
+		case zk.XidEvent:
+			c.fire(&d)
+		default:
+			k, err := l.answered(h.Xid)
+			if err != nil {
+				return
+			}
+			c.seen(h.Zxid)
+			c.answer(k, h, &d)
+		}
+	}
+}
+
+// seen keeps the highest zxid that a reply has told of.
+func (c *Client) seen(zxid int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.zxid = max(c.zxid, zxid)
+}
+
+func (c *Client) answer(k *call, h zk.ReplyHeader, d *zk.Decoder) {
+	if k.reply != nil {
+		k.reply(h, d)
+	}
+	switch {
+	case h.Err != zk.OK:
+		k.done <- sentinel(h.Err)
+	case d.Err() != nil:
+		k.done <- d.Err()
+	default:
+		k.done <- nil
+	}
+}
