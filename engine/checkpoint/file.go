@@ -17,7 +17,6 @@ package checkpoint
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	"platter/io/disk"
 )
@@ -27,21 +26,9 @@ const FileBytesMax = 64 << 20
 
 // ReadFile reads a whole small file; one longer than bytesMax is ErrCorrupt. Missing: fs.ErrNotExist.
 func ReadFile(fs disk.FS, path string, bytesMax int64) ([]byte, error) {
-	f, err := fs.Open(path, disk.ReadOnly)
-	if err != nil {
-		return nil, err
+	p, err := disk.ReadFile(fs, path, bytesMax)
+	if errors.Is(err, disk.ErrTooLarge) {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	defer f.Close()
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
-	}
-	if size > bytesMax {
-		return nil, fmt.Errorf("%s: %w: %d bytes", path, ErrCorrupt, size)
-	}
-	p := make([]byte, size)
-	if n, err := f.ReadAt(p, 0); err != nil && !(errors.Is(err, io.EOF) && int64(n) == size) {
-		return nil, err
-	}
-	return p, nil
+	return p, err
 }

@@ -1,17 +1,67 @@
 // Package store is this broker's data directories and the logs in them: lock, recovery order,
 // checkpoints, background retention and flushing, deletion; a failed directory goes offline alone.
+//
+// # A data directory
+//
+//	.lock                              locked while a process has the directory open
+//	meta.properties                    whose directory it is
+//	<topic>-<partition>/               one log
+//	<topic>-<partition>.<32 hex>-delete/   a deleted log whose files are still to go
+//	recovery-point-offset-checkpoint   what was synced: recovery starts there
+//	log-start-offset-checkpoint        where trimmed logs start
+//	replication-offset-checkpoint      high watermarks
+//	.kafka_cleanshutdown               there between a clean close and the next start
+//	.platter_boot                      the kernel's boot id when it was last open
+//
+// All but the last are Kafka's. Entries that the store does not know are left alone, and directories
+// among them named in the log: a -stray or -future replica of Kafka, KRaft's metadata, lost+found.
+//
+// # What a crash may leave
+//
+// A new log costs no sync: its directory and partition.metadata become durable before the first sync
+// of its records is reported (see settle), and a log that a power cut takes back held nothing that was
+// promised. A deleted log is renamed at once; the rename is made durable before the first of its files
+// goes, so that a log comes back whole or not at all. The offset checkpoints are shortcuts, but stale
+// ones would lie about a later log of the same name: what they say of a partition is taken back before
+// a log of that name is created, and before a log is cut below it.
+//
+// # What runs at once
+//
+// A Store is safe for concurrent use. Create and Delete of one partition exclude each other. A handful of
+// goroutines walk over all logs for retention, flush.ms, checkpoints and removal; there is none for
+// each partition.
 package store
 
 import (
-	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
 
+	"platter/engine/checkpoint"
 	"platter/engine/commitlog"
 	"platter/io/clock"
 	"platter/io/disk"
+	"platter/io/handles"
+)
+
+var (
+	// ErrIdentity: a data directory belongs to another broker or cluster.
+	ErrIdentity = errors.New("data directory belongs to another broker")
+	// ErrLocked: another process has a data directory open.
+	ErrLocked = disk.ErrLocked
+	// ErrOffline: the directory that holds (or may hold) the log has failed.
+	ErrOffline = commitlog.ErrOffline
+	// ErrClosed: the store was closed.
+	ErrClosed = commitlog.ErrClosed
+	// ErrName: the topic's name or the partition's number can be no directory's.
+	ErrName = errors.New("no legal partition name")
+	// ErrDuplicate: one partition is in two data directories.
+	ErrDuplicate = errors.New("partition is in two data directories")
 )
 
 // UUID is a topic or directory id (Kafka's Uuid: 16 bytes, shown as unpadded URL-safe base64).
-type UUID [16]byte
+type UUID = checkpoint.UUID
 
 // TP is a partition's name.
 type TP struct {
@@ -19,76 +69,166 @@ type TP struct {
 	Partition int32
 }
 
-// Config is what the store needs to know.
+func (tp TP) String() string { return fmt.Sprintf("%s-%d", tp.Topic, tp.Partition) }
+
+// Config is what the store needs to know. FS, Clock and Dirs are required. An interval of 0 or less leaves
+// that background work out: tests do it themselves.
 type Config struct {
 	FS                    disk.FS
 	Clock                 clock.Clock
 	Dirs                  []string // log.dirs
-	BrokerID              int32    // written to and checked against meta.properties
-	ClusterID             string   // "": taken from meta.properties, or set later by SetClusterID
-	OpenFilesMax          int
-	RecoveryThreadsPerDir int
-	RetentionCheckMs      int64 // log.retention.check.interval.ms
-	FlushCheckMs          int64 // log.flush.scheduler.interval.ms
-	CheckpointMs          int64 // log.flush.offset.checkpoint.interval.ms
-	// TopicConfig gives a topic's settings; called for each log that is opened.
+	BrokerID              int32    // checked against meta.properties; -1: whatever that says
+	ClusterID             string   // checked likewise; "": whatever it says
+	OpenFilesMax          int      // 0: OpenFilesDefault
+	RecoveryThreadsPerDir int      // num.recovery.threads.per.data.dir; 0: one for each core
+	RetentionCheckMs      int64    // log.retention.check.interval.ms
+	// FlushCheckMs is log.flush.scheduler.interval.ms. Kafka's default, 2^63-1, means here: as often as the
+	// logs' flush.ms need it.
+	FlushCheckMs int64
+	CheckpointMs int64 // log.flush.offset.checkpoint.interval.ms
+	// HighWatermarkMs is replica.high.watermark.checkpoint.interval.ms; 0: as CheckpointMs.
+	HighWatermarkMs int64
+	// TopicConfig gives a topic's settings; called for each log that is opened. nil: the defaults.
 	TopicConfig func(topic string) commitlog.Config
 	// HighWatermark bounds retention; nil result: nothing is replicated yet.
 	HighWatermark func(TP) (int64, bool)
-	// OnOffline is called once for each directory that fails.
+	// OnOffline is called once for each directory that fails, on a goroutine of its own.
 	OnOffline func(dir string, cause error)
+	// BootID tells one boot of the machine from the next; nil: the kernel's. "": unknown, so that every
+	// unclean start counts as one after a power cut.
+	BootID func() string
+	// Log is told what a directory's owner should know; nil: slog.Default().
+	Log *slog.Logger
 }
 
-// Progress is how far recovery is; safe to read while Open runs.
-type Progress struct {
-	LogsTotal, LogsDone       int64
-	BytesToScan, BytesScanned int64
+// OpenFilesDefault is how many files the store keeps open when Config says nothing.
+const OpenFilesDefault = 512
+
+// held is one log that is here. Its fields do not change, but for what has a comment.
+type held struct {
+	log        *commitlog.Log
+	dir        *dataDir
+	id         UUID  // guarded by Store.mu: an unknown one is learnt
+	cleanAtMs  int64 // the flusher's: when the log was last seen with nothing to sync
+	checkpoint int64 // high watermark at start
 }
 
 // Store holds the logs.
-type Store struct{}
+type Store struct {
+	c     Config
+	log   *slog.Logger
+	files *handles.Cache
+	dirs  []*dataDir
+	work  background // syncs of sealed segments and the like
+	trash trash      // deleted logs
 
-// Open locks the directories, checks meta.properties, and loads every log, in parallel, in the recovery
-// order of the design. It never talks to a network.
-func Open(ctx context.Context, c Config, p *Progress) (*Store, error) { panic("stub") }
+	mu        sync.RWMutex
+	logs      map[TP]*held // those of offline directories too, so that they are not created elsewhere
+	brokerID  int32
+	clusterID string
+	closed    bool
+
+	stripes [64]sync.Mutex // one Create or Delete of a partition at a time
+	stop    chan struct{}
+	loops   sync.WaitGroup
+}
 
 // BrokerID and ClusterID are as in meta.properties (-1 and "" when new).
-func (s *Store) BrokerID() int32   { panic("stub") }
-func (s *Store) ClusterID() string { panic("stub") }
+func (s *Store) BrokerID() int32 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.brokerID
+}
 
-// SetIdentity writes broker and cluster id to every directory's meta.properties.
-func (s *Store) SetIdentity(brokerID int32, clusterID string) error { panic("stub") }
+// ClusterID: see BrokerID.
+func (s *Store) ClusterID() string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.clusterID
+}
 
-// Get returns an open log; nil when there is none here.
-func (s *Store) Get(tp TP) *commitlog.Log { panic("stub") }
+// find returns what is held of tp, offline or not.
+func (s *Store) find(tp TP) *held {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.logs[tp]
+}
 
-// TopicID is what partition.metadata says of the log.
-func (s *Store) TopicID(tp TP) UUID { panic("stub") }
+// Get returns an open log; nil when there is none here, or its directory is offline.
+func (s *Store) Get(tp TP) *commitlog.Log {
+	h := s.find(tp)
+	if h == nil || h.dir.offline() != nil {
+		return nil
+	}
+	return h.log
+}
 
-// All lists the logs that are here.
-func (s *Store) All() []TP { panic("stub") }
+// TopicID is what partition.metadata says of the log; zero when it is unknown.
+func (s *Store) TopicID(tp TP) UUID {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if h := s.logs[tp]; h != nil {
+		return h.id
+	}
+	return UUID{}
+}
 
-// Create makes (or returns) the log in the directory with the fewest logs. An existing log with another
-// topic id is a stale incarnation: it is deleted first.
-func (s *Store) Create(tp TP, id UUID, c commitlog.Config) (*commitlog.Log, error) { panic("stub") }
+// All lists the logs that are here, in no order.
+func (s *Store) All() []TP {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	tps := make([]TP, 0, len(s.logs))
+	for tp, h := range s.logs {
+		if h.dir.offline() == nil {
+			tps = append(tps, tp)
+		}
+	}
+	return tps
+}
 
-// Delete closes the log and renames its directory at once; the files go in the background, after
-// file.delete.delay.ms.
-func (s *Store) Delete(tp TP) error { panic("stub") }
-
-// HighWatermarkCheckpoint is what replication-offset-checkpoint said at start.
-func (s *Store) HighWatermarkCheckpoint(tp TP) int64 { panic("stub") }
+// HighWatermarkCheckpoint is what replication-offset-checkpoint said at start; 0 for a log created since.
+func (s *Store) HighWatermarkCheckpoint(tp TP) int64 {
+	if h := s.find(tp); h != nil {
+		return h.checkpoint
+	}
+	return 0
+}
 
 // DirInfo is one data directory's state.
 type DirInfo struct {
 	Path    string
-	Offline error
-	Logs    []TP
+	Offline error // nil: it serves
+	Logs    []TP  // those that were here when it failed, too
 	Space   disk.Space
 }
 
-// Dirs describes the data directories.
-func (s *Store) Dirs() []DirInfo { panic("stub") }
+// Dirs describes the data directories, in the order of Config.Dirs.
+func (s *Store) Dirs() []DirInfo {
+	infos := make([]DirInfo, len(s.dirs))
+	for i, d := range s.dirs {
+		infos[i] = DirInfo{Path: d.path, Offline: d.offline()}
+		if infos[i].Offline == nil {
+			// A directory that cannot tell its room shows as having none: the next write will say why.
+			infos[i].Space, _ = s.c.FS.Space(d.path)
+		}
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for tp, h := range s.logs {
+		infos[h.dir.index].Logs = append(infos[h.dir.index].Logs, tp)
+	}
+	return infos
+}
 
-// Close closes all logs in parallel; clean also syncs them and writes .kafka_cleanshutdown.
-func (s *Store) Close(clean bool) error { panic("stub") }
+// each is an immutable list of the logs that serve, for the background loops.
+func (s *Store) each() map[TP]*held {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	logs := make(map[TP]*held, len(s.logs))
+	for tp, h := range s.logs {
+		if h.dir.offline() == nil {
+			logs[tp] = h
+		}
+	}
+	return logs
+}

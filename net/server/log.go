@@ -12,8 +12,8 @@ const (
 	logPerSecond = 5
 )
 
-// LimitedLog writes warnings at a bounded rate and says how many it left out.
-type LimitedLog struct {
+// limitedLog writes warnings at a bounded rate and says how many it left out.
+type limitedLog struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
@@ -22,13 +22,11 @@ type LimitedLog struct {
 	missed int
 }
 
-// NewLimitedLog limits what goes to l by its warnings.
-func NewLimitedLog(l *slog.Logger) *LimitedLog {
-	return &LimitedLog{log: l, tokens: logBurst, last: time.Now()}
+func newLimitedLog(l *slog.Logger) *limitedLog {
+	return &limitedLog{log: l, tokens: logBurst, last: time.Now()}
 }
 
-// Warn logs as slog's Warn, or counts what it leaves out.
-func (l *LimitedLog) Warn(msg string, args ...any) {
+func (l *limitedLog) warn(msg string, args ...any) {
 	l.mu.Lock()
 	now := time.Now()
 	l.tokens = min(logBurst, l.tokens+logPerSecond*now.Sub(l.last).Seconds())

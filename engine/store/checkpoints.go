@@ -1,0 +1,87 @@
+package store
+
+import (
+	"errors"
+
+	"platter/engine/checkpoint"
+)
+
+// Checkpoint writes the offset checkpoints of every directory, where they have changed. It runs by itself every
+// CheckpointMs. A full disk leaves the old ones, which only makes a later recovery longer.
+func (s *Store) Checkpoint() error {
+	return errors.Join(s.checkpointRecovery(), s.checkpointMarks())
+}
+
+// checkpointRecovery writes recovery points and log start offsets.
+func (s *Store) checkpointRecovery() error { return s.eachDir(s.writeRecovery) }
+
+// checkpointMarks writes the high watermarks.
+func (s *Store) checkpointMarks() error { return s.eachDir(s.writeMarks) }
+
+func (s *Store) writeRecovery(d *dataDir) error {
+	err := d.recovery.write(func() checkpoint.Offsets {
+		return s.gather(d, func(_ TP, h *held) int64 { return h.log.RecoveryPoint() })
+	})
+	if err != nil {
+		return err
+	}
+	return d.starts.write(func() checkpoint.Offsets {
+		return s.gather(d, func(_ TP, h *held) int64 { return h.log.Ends().Start })
+	})
+}
+
+// writeMarks writes the high watermarks. What nobody replicates yet keeps the one it had.
+func (s *Store) writeMarks(d *dataDir) error {
+	return d.marks.write(func() checkpoint.Offsets {
+		return s.gather(d, func(tp TP, h *held) int64 {
+			if s.c.HighWatermark != nil {
+				if mark, ok := s.c.HighWatermark(tp); ok {
+					return mark
+				}
+			}
+			return h.checkpoint
+		})
+	})
+}
+
+// gather asks each log of d for an offset; 0 goes without saying.
+func (s *Store) gather(d *dataDir, offset func(TP, *held) int64) checkpoint.Offsets {
+	logs := s.logsOf(d)
+	o := make(checkpoint.Offsets, len(logs))
+	for tp, h := range logs {
+		if v := offset(tp, h); v > 0 {
+			o[checkpoint.Key(tp)] = v
+		}
+	}
+	return o
+}
+
+// eachDir calls fn for the directories that serve. A failed disk puts its directory offline; other errors are
+// logged, and returned.
+func (s *Store) eachDir(fn func(*dataDir) error) error {
+	var errs []error
+	for _, d := range s.dirs {
+		if d.offline() != nil {
+			continue
+		}
+		if err := fn(d); err != nil {
+			s.log.Warn("offset checkpoints were not written", "path", d.path, "error", err)
+			s.settleFailure(d, err)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// logsOf is the logs of one directory at this moment.
+func (s *Store) logsOf(d *dataDir) map[TP]*held {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	logs := make(map[TP]*held, d.count)
+	for tp, h := range s.logs {
+		if h.dir == d {
+			logs[tp] = h
+		}
+	}
+	return logs
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"errors"
+	"sync"
+)
+
+// Close closes all logs in parallel; clean also syncs them and writes .kafka_cleanshutdown. A directory of
+// which anything failed gets no mark, and recovers at the next start. A second Close does nothing.
+func (s *Store) Close(clean bool) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	s.mu.Unlock()
+	close(s.stop)
+	s.loops.Wait()
+
+	var errs []error
+	for _, d := range s.dirs {
+		if d.offline() == nil {
+			if err := s.closeDir(d, clean); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	s.work.wait()
+	s.release()
+	return errors.Join(errs...)
+}
+
+// closeDir closes the logs of one directory and, when all went well, marks the directory clean.
+func (s *Store) closeDir(d *dataDir, clean bool) error {
+	logs := s.logsOf(d)
+	list := make([]*held, 0, len(logs))
+	for _, h := range logs {
+		list = append(list, h)
+	}
+	var mu sync.Mutex
+	var errs []error
+	inParallel(list, func(h *held) {
+		if err := h.log.Close(clean); err != nil {
+			mu.Lock()
+			errs = append(errs, err)
+			mu.Unlock()
+		}
+	})
+	if !clean || len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for _, step := range []func() error{
+		func() error { return s.settleAll(d) },
+		func() error { return s.writeRecovery(d) },
+		func() error { return s.writeMarks(d) },
+		d.disarm,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleAll makes the directories of all logs durable, also of those that hold nothing yet.
+func (s *Store) settleAll(d *dataDir) error {
+	var mu sync.Mutex
+	var errs []error
+	inParallel(d.youngDirs(), func(dir string) {
+		if err := d.settle(dir); err != nil {
+			mu.Lock()
+			errs = append(errs, err)
+			mu.Unlock()
+		}
+	})
+	return errors.Join(errs...)
+}

@@ -1,0 +1,191 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"path/filepath"
+	"sync"
+
+	"platter/engine/commitlog"
+	"platter/io/disk"
+)
+
+var stripeSeed = maphash.MakeSeed()
+
+// stripe is the lock that Create and Delete of tp take.
+func (s *Store) stripe(tp TP) *sync.Mutex {
+	return &s.stripes[maphash.Comparable(stripeSeed, tp)%uint64(len(s.stripes))]
+}
+
+// Create makes (or returns) the log in the directory with the fewest logs. An existing log with another
+// topic id is a stale incarnation: it is deleted first. A zero id asks for nothing and changes nothing.
+//
+// ErrOffline: the log is in a directory that has failed, or, when a directory could not be read at all,
+// may be there; an empty log must not take its place. CreateNew leaves the second case out.
+func (s *Store) Create(tp TP, id UUID, c commitlog.Config) (*commitlog.Log, error) {
+	return s.create(tp, id, c, false)
+}
+
+// CreateNew is Create for a partition that was never led before, and so cannot be in an unreadable directory.
+func (s *Store) CreateNew(tp TP, id UUID, c commitlog.Config) (*commitlog.Log, error) {
+	return s.create(tp, id, c, true)
+}
+
+func (s *Store) create(tp TP, id UUID, c commitlog.Config, isNew bool) (*commitlog.Log, error) {
+	if err := checkName(tp); err != nil {
+		return nil, err
+	}
+	m := s.stripe(tp)
+	m.Lock()
+	defer m.Unlock()
+	if h := s.find(tp); h != nil {
+		if err := h.dir.offline(); err != nil {
+			return nil, err
+		}
+		if stale, err := s.claim(tp, h, id); !stale || err != nil {
+			return h.log, err
+		}
+		s.log.Info("a log of an earlier topic of this name is deleted", "log", tp.String(), "topic_id", s.TopicID(tp).String())
+		if err := s.delete(tp, h); err != nil {
+			return nil, err
+		}
+	}
+	d, err := s.place(isNew)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", tp, err)
+	}
+	l, err := s.make(d, tp, id, c)
+	if err != nil {
+		s.settleFailure(d, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil && s.closed {
+		l.Discard()
+		err = ErrClosed
+	}
+	if err != nil {
+		d.count--
+		return nil, err
+	}
+	s.logs[tp] = &held{log: l, dir: d, id: id}
+	return l, nil
+}
+
+// claim compares the id of a log that is here with the wanted one: it is stale when they differ. An unknown id is
+// learnt. The caller holds the stripe.
+func (s *Store) claim(tp TP, h *held, id UUID) (stale bool, err error) {
+	have := s.TopicID(tp)
+	if id == have || id == (UUID{}) {
+		return false, nil
+	}
+	if have != (UUID{}) {
+		return true, nil
+	}
+	dir := h.dir.join(dirName(tp))
+	h.dir.doubt(dir)
+	if err := h.dir.writeTopicID(dir, id); err != nil {
+		s.settleFailure(h.dir, err)
+		return false, err
+	}
+	s.mu.Lock()
+	h.id = id
+	s.mu.Unlock()
+	return false, nil
+}
+
+// place takes a place in the online directory with the fewest logs.
+func (s *Store) place(isNew bool) (*dataDir, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	var best *dataDir
+	for _, d := range s.dirs {
+		err := d.offline()
+		if err != nil && !d.opened && !isNew {
+			return nil, err
+		}
+		if err == nil && (best == nil || d.count < best.count) {
+			best = d
+		}
+	}
+	if best == nil {
+		return nil, fmt.Errorf("%w: %w", ErrOffline, s.anyOnline())
+	}
+	best.count++
+	return best, nil
+}
+
+// make creates the log's directory and opens the log in it. What checkpoints say of an earlier log of
+// the name goes first.
+func (s *Store) make(d *dataDir, tp TP, id UUID, c commitlog.Config) (*commitlog.Log, error) {
+	for _, f := range []*offsetFile{d.recovery, d.starts, d.marks} {
+		if err := f.lower(0, tp); err != nil {
+			return nil, err
+		}
+	}
+	dir := d.join(dirName(tp))
+	err := d.makeLogDir(tp, id)
+	var l *commitlog.Log
+	if err == nil {
+		l, err = commitlog.Open(context.Background(), s.options(d, tp, c))
+	}
+	if err != nil {
+		d.forget(dir)
+		d.fs.RemoveAll(dir) // a courtesy: the next start would load an empty log
+		return nil, err
+	}
+	return l, nil
+}
+
+// Delete closes the log and renames its directory at once; the files go in the background, after
+// file.delete.delay.ms. A log that is not here is no error; one whose directory is offline is ErrOffline.
+func (s *Store) Delete(tp TP) error {
+	m := s.stripe(tp)
+	m.Lock()
+	defer m.Unlock()
+	h := s.find(tp)
+	if h == nil {
+		return nil
+	}
+	if err := h.dir.offline(); err != nil {
+		return err
+	}
+	return s.delete(tp, h)
+}
+
+// delete is called with the stripe held.
+func (s *Store) delete(tp TP, h *held) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	delete(s.logs, tp)
+	h.dir.count--
+	s.mu.Unlock()
+	delayMs := max(0, h.log.Config().FileDeleteDelayMs)
+	h.log.Discard()
+	from, to := h.dir.join(dirName(tp)), h.dir.join(deletedName(tp))
+	h.dir.forget(from)
+	if err := s.c.FS.Rename(from, to); err != nil {
+		if disk.IsNotExist(err) {
+			s.log.Warn("a deleted log's directory was gone already", "path", from)
+			return nil
+		}
+		s.failDir(h.dir, err)
+		return fmt.Errorf("delete %s: %w", filepath.Base(from), err)
+	}
+	s.trash.add(trashed{dir: h.dir, path: to, dueMs: s.c.Clock.NowMs() + delayMs})
+	return nil
+}
+
+// settleFailure puts a directory offline when err says that its disk failed.
+func (s *Store) settleFailure(d *dataDir, err error) {
+	if deviceFailed(err) {
+		s.failDir(d, err)
+	}
+}

@@ -1,0 +1,123 @@
+package store
+
+import (
+	"math"
+	"time"
+
+	"platter/engine/cleaner"
+)
+
+// firstDelayMs bounds how long after the start the slow loops first run: Kafka's 30 s.
+const firstDelayMs = 30_000
+
+// startLoops starts the background work that Config asks for.
+func (s *Store) startLoops() {
+	every := func(ms int64, fn func()) {
+		if ms > 0 {
+			s.loops.Go(func() { s.every(ms, fn) })
+		}
+	}
+	every(s.c.RetentionCheckMs, func() { s.Retain(s.c.Clock.NowMs()) })
+	every(s.c.CheckpointMs, func() { s.checkpointRecovery() }) // errors were logged
+	every(s.c.HighWatermarkMs, func() { s.checkpointMarks() })
+	if s.c.FlushCheckMs > 0 {
+		s.loops.Go(s.flushLoop)
+	}
+	if s.c.RetentionCheckMs > 0 || s.c.CheckpointMs > 0 {
+		s.loops.Go(s.removeLoop)
+	}
+}
+
+func (s *Store) every(ms int64, fn func()) {
+	wait := min(ms, firstDelayMs)
+	for s.sleep(wait) {
+		fn()
+		wait = ms
+	}
+}
+
+// sleep is false when the store is being closed.
+func (s *Store) sleep(ms int64) bool {
+	const longest = math.MaxInt64 / int64(time.Millisecond)
+	select {
+	case <-s.stop:
+		return false
+	case <-s.c.Clock.After(time.Duration(min(ms, longest)) * time.Millisecond):
+		return true
+	}
+}
+
+// Retain applies retention to every log at nowMs and returns how many segments went. It runs by itself every
+// RetentionCheckMs.
+func (s *Store) Retain(nowMs int64) int {
+	logs := s.each()
+	n, failures := cleaner.Retain(nowMs, func(yield func(cleaner.Candidate) bool) {
+		for tp, h := range logs {
+			mark, ok := int64(math.MaxInt64), true
+			if s.c.HighWatermark != nil {
+				mark, ok = s.c.HighWatermark(tp)
+			}
+			if ok && !yield(cleaner.Candidate{Name: tp.String(), Log: h.log, HighWatermark: mark}) {
+				return
+			}
+		}
+	}, s.stopping)
+	for _, f := range failures {
+		s.log.Warn("retention of a log failed", "log", f.Name, "error", f.Err)
+	}
+	return n
+}
+
+// Bounds of how often flush.ms is looked at, where log.flush.scheduler.interval.ms leaves it open.
+const (
+	flushPollMinMs = 10
+	flushPollMaxMs = 1000
+)
+
+// flushLoop syncs each log whose oldest unsynced record is flush.ms old.
+func (s *Store) flushLoop() {
+	wait := int64(flushPollMaxMs)
+	for s.sleep(wait) {
+		nowMs := s.c.Clock.NowMs()
+		next := s.FlushDue(nowMs)
+		wait = s.c.FlushCheckMs
+		if wait == math.MaxInt64 {
+			wait = min(max(next-nowMs, flushPollMinMs), flushPollMaxMs)
+		}
+	}
+}
+
+// FlushDue syncs the logs that are due by their flush.ms at nowMs, and returns when the next one will be (2^63-1: none).
+// It runs by itself, as FlushCheckMs says. One call at a time.
+func (s *Store) FlushDue(nowMs int64) (nextMs int64) {
+	nextMs = math.MaxInt64
+	var due []*held
+	for _, h := range s.each() {
+		flushMs := h.log.Config().FlushMs
+		if e := h.log.Ends(); e.Durable >= e.Written || flushMs < 0 || flushMs == math.MaxInt64 {
+			h.cleanAtMs = nowMs
+			if e.Durable >= e.Written && flushMs >= 0 && flushMs < nextMs-nowMs {
+				nextMs = nowMs + flushMs // if it is written to right now
+			}
+			continue
+		}
+		at := h.cleanAtMs + min(flushMs, math.MaxInt64-h.cleanAtMs)
+		if at > nowMs {
+			nextMs = min(nextMs, at)
+			continue
+		}
+		due = append(due, h)
+	}
+	inParallel(due, func(h *held) {
+		if err := h.log.Sync(); err != nil {
+			s.log.Warn("flush.ms: a log was not synced", "error", err)
+			s.settleFailure(h.dir, err)
+			return
+		}
+		h.cleanAtMs = nowMs
+	})
+	for _, h := range due {
+		nextMs = min(nextMs, nowMs+max(h.log.Config().FlushMs, 0))
+	}
+	return nextMs
+}

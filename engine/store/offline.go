@@ -1,0 +1,58 @@
+package store
+
+import (
+	"errors"
+	"syscall"
+
+	"platter/engine/checkpoint"
+	"platter/io/disk"
+)
+
+// deviceFailed says whether err is the disk's failure, which puts the directory offline. A full disk, a limit on open
+// files and what a caller did wrong are not.
+func deviceFailed(err error) bool {
+	var diskErr *disk.Error
+	if !errors.As(err, &diskErr) {
+		return false
+	}
+	for _, harmless := range []error{disk.ErrFull, disk.ErrClosed, disk.ErrUnsupported, syscall.EMFILE, syscall.ENFILE} {
+		if errors.Is(err, harmless) {
+			return false
+		}
+	}
+	return true
+}
+
+// failDir puts a directory offline, once: its logs serve nothing any more, and OnOffline is told.
+func (s *Store) failDir(d *dataDir, cause error) {
+	if !d.failed.CompareAndSwap(nil, &offlineError{d.path, cause}) {
+		return
+	}
+	s.log.Error("a data directory is offline until the next start", "path", d.path, "cause", cause)
+	if s.c.OnOffline != nil {
+		go s.c.OnOffline(d.path, cause)
+	}
+	go func() {
+		s.distrust(d)
+		s.mu.RLock()
+		var logs []*held
+		for _, h := range s.logs {
+			if h.dir == d {
+				logs = append(logs, h)
+			}
+		}
+		s.mu.RUnlock()
+		for _, h := range logs {
+			h.log.Discard()
+		}
+	}()
+}
+
+// distrust forgets the boot id of a directory that failed: after a failed sync the page cache may show
+// what the disk never got, so that the next start must check as after a power cut. The disk may
+// refuse this as well; then there is nothing left to do.
+func (s *Store) distrust(d *dataDir) {
+	if removeFile(d.fs, d.join(checkpoint.BootFile)) == nil {
+		d.fs.SyncDir(d.path)
+	}
+}
