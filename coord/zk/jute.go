@@ -80,11 +80,17 @@ func (d *Decoder) take(n int) []byte {
 	return v
 }
 
-// Bool reads a bool; any byte but 0 is true.
-func (d *Decoder) Bool() bool {
+// Byte reads one byte.
+func (d *Decoder) Byte() byte {
 	v := d.take(1)
-	return v != nil && v[0] != 0
+	if v == nil {
+		return 0
+	}
+	return v[0]
 }
+
+// Bool reads a bool; any byte but 0 is true.
+func (d *Decoder) Bool() bool { return d.Byte() != 0 }
 
 // Int32 reads an int.
 func (d *Decoder) Int32() int32 {

@@ -1,6 +1,8 @@
 package zkserver
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 
 	"platter/coord/tree"
@@ -86,7 +88,8 @@ func (q *proposals) close() {
 	q.room.Broadcast()
 }
 
-// commitLoop is the one writer: of the log, and of the tree.
+// commitLoop is the one writer: of the log, and of the tree. It ends when the queue is closed and
+// empty, or with the first failure of the log.
 func (s *Server) commitLoop() {
 	defer s.running.Done()
 	var batch []*proposal
@@ -96,13 +99,44 @@ func (s *Server) commitLoop() {
 			return
 		}
 		s.stamp(batch)
-		touched = s.applyBatch(batch, touched[:0])
+		switch err := s.store.append(batch); {
+		case err == nil:
+			touched = s.applyBatch(batch, touched[:0])
+		case errors.Is(err, errFull):
+			s.log.Error("coordinator: writes are refused", "count", len(batch), "err", err)
+			touched = s.refuseBatch(batch, touched[:0])
+		default:
+			s.log.Error("coordinator: stopped, its log failed", "err", err)
+			s.end(fmt.Errorf("coordinator: log: %w", err))
+			return
+		}
 		for _, c := range touched {
 			c.touched = false
 			c.wake()
 		}
 		clear(batch)
 		clear(touched)
+		s.snapshotIfDue()
+	}
+}
+
+// snapshotIfDue starts a snapshot in the background.
+func (s *Server) snapshotIfDue() {
+	if !s.store.snapshotDue() || !s.snapshotting.CompareAndSwap(false, true) {
+		return
+	}
+	s.store.roll()
+	capture := s.tree.Capture()
+	s.running.Go(func() {
+		defer s.snapshotting.Store(false)
+		s.saveSnapshot(capture)
+	})
+}
+
+// saveSnapshot writes one; without it the logs stay, so a failure costs only room and start-up time.
+func (s *Server) saveSnapshot(c *tree.Capture) {
+	if err := s.store.saveSnapshot(c); err != nil {
+		s.log.Warn("coordinator: snapshot", "zxid", fmt.Sprintf("%#x", c.Zxid()), "err", err)
 	}
 }
 
@@ -115,15 +149,19 @@ func (s *Server) stamp(batch []*proposal) {
 	}
 }
 
+// toucher collects connections that have something to send.
+type toucher []*conn
+
+func (t *toucher) add(c *conn) {
+	if !c.touched {
+		c.touched = true
+		*t = append(*t, c)
+	}
+}
+
 // applyBatch applies what is durable, and puts events and replies into the connections' buffers. It
 // gives the connections that have something to send.
-func (s *Server) applyBatch(batch []*proposal, touched []*conn) []*conn {
-	touch := func(c *conn) {
-		if !c.touched {
-			c.touched = true
-			touched = append(touched, c)
-		}
-	}
+func (s *Server) applyBatch(batch []*proposal, touched toucher) []*conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range batch {
@@ -131,19 +169,34 @@ func (s *Server) applyBatch(batch []*proposal, touched []*conn) []*conn {
 		for _, c := range changes {
 			s.watches.Fire(c, func(who *conn, typ zk.EventType, path string) {
 				who.event(typ, path)
-				touch(who)
+				touched.add(who)
 			})
 		}
 		if p.entry.Op == zk.OpCloseSession {
 			s.sessions.remove(p.entry.Session)
 		}
-		if p.done != nil {
-			p.done(r)
-		}
-		if p.conn != nil {
-			p.conn.committed(s, p, r)
-			touch(p.conn)
-		}
+		s.settle(p, r, &touched)
 	}
 	return touched
+}
+
+// refuseBatch answers a batch that is not durable and never will be. Its zxids are taken back.
+func (s *Server) refuseBatch(batch []*proposal, touched toucher) []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range batch {
+		p.entry.Zxid = s.tree.Zxid()
+		s.settle(p, tree.Result{Err: zk.SystemError}, &touched)
+	}
+	return touched
+}
+
+func (s *Server) settle(p *proposal, r tree.Result, touched *toucher) {
+	if p.done != nil {
+		p.done(r)
+	}
+	if p.conn != nil {
+		p.conn.committed(s, p, r)
+		touched.add(p.conn)
+	}
 }

@@ -19,8 +19,16 @@ func (s *Server) expiryLoop() {
 	}
 }
 
-// expire proposes the close of a session on the server's own account.
+// expire proposes the close of a session on the server's own account. When the log has no room for it
+// the session lives until the next sweep.
 func (s *Server) expire(id int64) bool {
-	s.log.Info("coordinator: session expired", "session", fmt.Sprintf("%#x", id))
-	return s.queue.add(&proposal{entry: tree.Entry{Session: id, Op: zk.OpCloseSession}})
+	s.log.Info("coordinator: session expires", "session", fmt.Sprintf("%#x", id))
+	return s.queue.add(&proposal{
+		entry: tree.Entry{Session: id, Op: zk.OpCloseSession},
+		done: func(r tree.Result) {
+			if r.Err != zk.OK {
+				s.sessions.revive(id)
+			}
+		},
+	})
 }

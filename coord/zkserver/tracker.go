@@ -113,8 +113,7 @@ func (t *tracker) detach(x *session, c *conn) {
 
 func (t *tracker) touch(x *session) { x.heardMs.Store(t.nowMs()) }
 
-// remove forgets a session that the tree has closed, and closes its connection once what it was told
-// is out.
+// remove forgets a session that the tree has closed; one that expired loses its connection.
 func (t *tracker) remove(id int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,7 +126,18 @@ func (t *tracker) remove(id int64) {
 		heap.Remove(&t.due, x.at)
 	}
 	if x.closing && x.conn != nil {
-		x.conn.finish()
+		x.conn.close() // nobody listens any more; a client that closed gets its reply first
+	}
+}
+
+// revive takes back that a session is closing: its close was refused.
+func (t *tracker) revive(id int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x := t.byID[id]; x != nil && x.closing {
+		x.closing = false
+		x.dueMs = t.nowMs() + int64(t.tickMs)
+		heap.Push(&t.due, x)
 	}
 }
 

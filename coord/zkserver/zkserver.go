@@ -54,6 +54,9 @@ type Config struct {
 	Log            *slog.Logger
 }
 
+// snapOnCloseBytes of log since the last snapshot make Close write one.
+const snapOnCloseBytes = 256 << 10
+
 const (
 	tickMsDefault   = 2000
 	maxCnxnsDefault = 10_000
@@ -72,8 +75,11 @@ type Server struct {
 	watches  *tree.Watches[*conn]
 	sessions *tracker
 	queue    proposals
+	store    *store
 	conns    connTable
 	stats    stats
+
+	snapshotting atomic.Bool
 
 	running sync.WaitGroup
 	stop    chan struct{} // closed first: listener and expiry end
@@ -94,12 +100,16 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	}
 	s.queue.init()
 	s.conns.init(c.MaxCnxns, c.MaxClientCnxns)
-	s.tree = tree.New()
+	var err error
+	if s.store, s.tree, err = openStore(ctx, c.FS, c.Dir, c.Log); err != nil {
+		return nil, fmt.Errorf("coordinator: %w", err)
+	}
 	s.sessions = newTracker(c.Clock, c.TickMs, s.expire)
 	s.sessions.restore(s.tree)
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", c.Addr)
 	if err != nil {
+		s.store.close()
 		return nil, fmt.Errorf("coordinator: listen: %w", err)
 	}
 	s.ln = ln
@@ -162,9 +172,20 @@ func (s *Server) end(cause error) {
 		s.ln.Close()
 		s.conns.closeAll()
 		s.queue.close()
-		go func() {
-			s.running.Wait()
-			close(s.done)
-		}()
+		go s.finish()
 	})
+}
+
+// finish closes the store once everybody has ended. A long log becomes a snapshot, so that the next
+// start is quick.
+func (s *Server) finish() {
+	defer close(s.done)
+	s.running.Wait()
+	if errors.Is(s.Err(), ErrClosed) && s.store.since > snapOnCloseBytes {
+		s.store.roll()
+		s.saveSnapshot(s.tree.Capture())
+	}
+	if err := s.store.close(); err != nil {
+		s.log.Warn("coordinator: close", "err", err)
+	}
 }

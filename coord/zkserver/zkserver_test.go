@@ -8,6 +8,7 @@ import (
 	gozk "github.com/go-zookeeper/zk"
 
 	"platter/io/clock"
+	"platter/io/psync"
 )
 
 // start runs a server on a free port until the test ends.
@@ -15,6 +16,9 @@ func start(t *testing.T, c Config) *Server {
 	t.Helper()
 	if c.Clock == nil {
 		c.Clock = clock.Real{}
+	}
+	if c.FS == nil {
+		c.FS = psync.New()
 	}
 	if c.Dir == "" {
 		c.Dir = t.TempDir()
@@ -64,4 +68,43 @@ func TestGoZookeeper(t *testing.T) {
 	if ok, _, err := c.Exists("/m"); ok || err != nil {
 		t.Fatal(ok, err)
 	}
+}
+
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Start(context.Background(), Config{FS: psync.New(), Clock: clock.Real{}, Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := gozk.Connect([]string{s.Addr().String()}, 5*time.Second, gozk.WithLogInfo(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	world := gozk.WorldACL(gozk.PermAll)
+	for i := range 100 {
+		if _, err := c.Create("/n-", []byte{byte(i)}, gozk.FlagSequence, world); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Create("/eph", nil, gozk.FlagEphemeral, world); err != nil {
+		t.Fatal(err)
+	}
+	addr := s.Addr().String()
+	s.Close()
+	start(t, Config{Dir: dir, Addr: addr})
+	for {
+		p, err := c.Create("/n-", nil, gozk.FlagSequence, world)
+		if err == gozk.ErrConnectionClosed || err == gozk.ErrNoServer {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if err != nil || p != "/n-0000000101" {
+			t.Fatal(p, err)
+		}
+		break
+	}
+	if ok, st, err := c.Exists("/eph"); !ok || err != nil || st.EphemeralOwner != c.SessionID() {
+		t.Fatal(ok, st, err)
+	}
+	c.Close()
 }
