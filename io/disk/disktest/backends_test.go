@@ -4,8 +4,10 @@ import (
 	"testing"
 
 	"platter/io/backend"
+	"platter/io/clock"
 	"platter/io/disk"
 	"platter/io/disk/disktest"
+	"platter/io/faultdisk"
 	"platter/io/memdisk"
 )
 
@@ -27,6 +29,15 @@ func TestBackends(t *testing.T) {
 			})
 		})
 	}
+	t.Run("faultdisk without faults", func(t *testing.T) {
+		disktest.Run(t, func(t *testing.T) (disk.FS, string) {
+			inner := memdisk.New(memdisk.Options{})
+			if err := inner.MkdirAll("/d"); err != nil {
+				t.Fatal(err)
+			}
+			return faultdisk.New(inner, 1, clock.Real{}), "/d"
+		})
+	})
 	t.Run("memdisk", func(t *testing.T) {
 		disktest.Run(t, func(t *testing.T) (disk.FS, string) {
 			fs := memdisk.New(memdisk.Options{})
