@@ -43,8 +43,8 @@ func (l *Loader) Chunk(b []byte) error {
 
 // Finish gives the tree once the last chunk was taken.
 func (l *Loader) Finish() (*Tree, error) {
-	if !l.ended {
-		return nil, corrupt("the end record is missing")
+	if !l.ended || l.t.root == nil {
+		return nil, corrupt("the end record or the root is missing")
 	}
 	return l.t, nil
 }

@@ -5,12 +5,14 @@ import (
 	"slices"
 )
 
+// createSession makes a session; of one that is there it changes timeout and password.
 func (t *Tree) createSession(e *Entry, b SessionBody) Result {
-	t.sessions[e.Session] = &session{
-		timeoutMs:  b.TimeoutMs,
-		password:   bytes.Clone(b.Password),
-		ephemerals: map[string]struct{}{},
+	s := t.sessions[e.Session]
+	if s == nil {
+		s = &session{ephemerals: map[string]struct{}{}}
+		t.sessions[e.Session] = s
 	}
+	s.timeoutMs, s.password = b.TimeoutMs, bytes.Clone(b.Password)
 	t.lastSession = max(t.lastSession, e.Session)
 	return Result{}
 }

@@ -1,0 +1,53 @@
+package tree
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"platter/coord/zk"
+)
+
+func TestWatches(t *testing.T) {
+	w := NewWatches[string]()
+	fire := func(typ zk.EventType, path string) string {
+		var told []string
+		w.Fire(Change{typ, path}, func(who string, typ zk.EventType, path string) {
+			told = append(told, fmt.Sprintf("%s:%d%s", who, typ, path))
+		})
+		slices.Sort(told)
+		return strings.Join(told, " ")
+	}
+	check := func(got, want string) {
+		t.Helper()
+		if got != want {
+			t.Fatalf("told %q, want %q", got, want)
+		}
+	}
+	w.Add(WatchData, "/a", "x")
+	w.Add(WatchData, "/a", "x")
+	w.Add(WatchData, "/a", "y")
+	w.Add(WatchChild, "/a", "x")
+	w.Add(WatchChild, "/", "z")
+	check(fire(zk.EventDataChanged, "/a"), "x:3/a y:3/a")
+	check(fire(zk.EventDataChanged, "/a"), "")
+	check(fire(zk.EventCreated, "/a/b"), "x:4/a")
+	w.Add(WatchData, "/a", "x")
+	w.Add(WatchChild, "/a", "x")
+	w.Add(WatchChild, "/a", "y")
+	check(fire(zk.EventDeleted, "/a"), "x:2/a y:2/a z:4/")
+	w.Add(WatchData, "/missing", "y")
+	check(fire(zk.EventCreated, "/missing"), "y:1/missing")
+	w.Add(WatchData, "/a", "x")
+	w.Add(WatchChild, "/b", "x")
+	w.Add(WatchChild, "/b", "y")
+	w.Remove("x")
+	if n := w.CountOf("x"); n != 0 {
+		t.Fatal(n)
+	}
+	check(fire(zk.EventDeleted, "/b"), "y:2/b")
+	if a, b, c := w.Count(); a+b+c != 0 {
+		t.Fatal(a, b, c)
+	}
+}
