@@ -8,6 +8,7 @@ import (
 	"platter/coord/cluster"
 	"platter/engine/store"
 	"platter/net/frame"
+	"platter/net/wire"
 )
 
 // Metadata. Versions 0 to 13. Behaviour:
@@ -20,7 +21,7 @@ import (
 //   - authorized operations (version 8 and later) are all that the resource has, there being no
 //     authorizer, and only when they were asked for.
 func init() {
-	add(&entry{key: int16(kmsg.Metadata), min: 0, max: 13, raw: (*Handler).metadataRaw})
+	registerRaw(kmsg.Metadata, 0, 13, (*Handler).metadataRaw)
 }
 
 // notAsked stands in for authorized operations that were not asked for.
@@ -42,18 +43,17 @@ func operations(asked bool, all int32) int32 {
 
 // metadataRaw answers requests for all topics from the cache.
 func (h *Handler) metadataRaw(c call) (*frame.Reply, error) {
-	req := kmsg.NewPtrMetadataRequest()
-	req.SetVersion(c.Version)
-	if err := decode(c, req); err != nil {
+	decoded, err := wire.Decode(c.Key, c.Version, c.Body)
+	if err != nil {
 		return nil, err
 	}
+	req := decoded.(*kmsg.MetadataRequest)
 	img := h.Image()
 	all := len(req.Topics) == 0 && (req.Version == 0 || req.Topics == nil)
 	if !all {
-		resp := h.describeTopics(c, img, req)
-		return h.encode(c, resp)
+		return encode(c.Header, h.describeTopics(c, img, req)), nil
 	}
-	k := metadataKey{c.Listener(), req.Version, req.IncludeTopicAuthorizedOperations, req.IncludeClusterAuthorizedOperations}
+	k := metadataKey{c.listener(), req.Version, req.IncludeTopicAuthorizedOperations, req.IncludeClusterAuthorizedOperations}
 	body := h.metadata.get(img, k, func() []byte {
 		resp := h.newMetadata(c, img, req)
 		for _, t := range img.Topics {
@@ -62,8 +62,8 @@ func (h *Handler) metadataRaw(c call) (*frame.Reply, error) {
 		return resp.AppendTo(nil)
 	})
 	h.count(c, None)
-	reply := new(frame.Reply)
-	reply.Bytes(appendHeader(make([]byte, 0, 8), c.Request, req.IsFlexible()))
+	reply := frame.New()
+	reply.Bytes(wire.AppendResponseHeader(make([]byte, 0, 8), c.Header))
 	reply.Bytes(body)
 	return reply, nil
 }
@@ -80,7 +80,7 @@ func (h *Handler) newMetadata(c call, img *cluster.Image, req *kmsg.MetadataRequ
 		if b.ID == img.ControllerID {
 			resp.ControllerID = b.ID
 		}
-		e, ok := endpoint(&b, c.Listener())
+		e, ok := endpoint(&b, c.listener())
 		if !ok {
 			continue
 		}

@@ -51,9 +51,9 @@ func (h *Handler) coordinator(c call, kind int8, rc *kmsg.FindCoordinatorRespons
 	if b == nil {
 		return refuse(CoordinatorNotAvailable, "broker is not registered")
 	}
-	e, ok := endpoint(b, c.Listener())
+	e, ok := endpoint(b, c.listener())
 	if !ok {
-		return refuse(CoordinatorNotAvailable, "broker has no endpoint on listener %s", c.Listener())
+		return refuse(CoordinatorNotAvailable, "broker has no endpoint on listener %s", c.listener())
 	}
 	rc.NodeID, rc.Host, rc.Port = b.ID, e.Host, e.Port
 	return nil

@@ -2,11 +2,12 @@ package api
 
 import (
 	"regexp"
-	"slices"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"platter/net/frame"
 	"platter/net/server"
+	"platter/net/wire"
 )
 
 // ApiVersions (KIP-35, KIP-511). Versions 0 to 5. Behaviour:
@@ -28,23 +29,19 @@ func (h *Handler) apiVersions(c call, req *kmsg.ApiVersionsRequest) (kmsg.Respon
 		}
 		c.Conn.Client.Store(&server.Client{Name: req.ClientSoftwareName, Version: req.ClientSoftwareVersion})
 	}
-	for _, e := range entries {
-		resp.ApiKeys = append(resp.ApiKeys, versionsOf(e))
-	}
-	slices.SortFunc(resp.ApiKeys, func(a, b kmsg.ApiVersionsResponseApiKey) int { return int(a.ApiKey - b.ApiKey) })
+	resp.ApiKeys = versions.ApiVersions(req.Version).ApiKeys
 	h.count(c, None)
 	return resp, nil
 }
 
-func versionsOf(e *entry) kmsg.ApiVersionsResponseApiKey {
-	k := kmsg.NewApiVersionsResponseApiKey()
-	k.ApiKey, k.MinVersion, k.MaxVersion = e.key, e.advertisedMin, e.max
-	return k
-}
-
-func unsupportedApiVersions(e *entry) kmsg.Response {
+// unsupportedApiVersions is the answer that every client can read (KIP-511).
+func (h *Handler) unsupportedApiVersions(c call) *frame.Reply {
 	resp := kmsg.NewPtrApiVersionsResponse()
-	resp.ErrorCode = int16(UnsupportedVersion)
-	resp.ApiKeys = []kmsg.ApiVersionsResponseApiKey{versionsOf(e)}
-	return resp
+	resp.ErrorCode = h.count(c, UnsupportedVersion)
+	for _, k := range versions.ApiVersions(0).ApiKeys {
+		if k.ApiKey == wire.KeyApiVersions {
+			resp.ApiKeys = append(resp.ApiKeys, k)
+		}
+	}
+	return encode(c.Header, resp)
 }

@@ -17,6 +17,7 @@ import (
 	"platter/engine/store"
 	"platter/io/clock"
 	"platter/net/console"
+	"platter/net/server"
 	"platter/replication/host"
 	"platter/replication/replica"
 )
@@ -77,6 +78,7 @@ func (h hostReplicas) Replica(tp store.TP) (Partition, error) {
 // Handler answers requests; it is the server's Handler.
 type Handler struct {
 	Deps
+	rejects  *server.LimitedLog // what clients did wrong
 	metadata metadataCache
 }
 
@@ -88,5 +90,5 @@ func New(d Deps) *Handler {
 	if d.Metrics == nil {
 		d.Metrics = console.NewMetrics()
 	}
-	return &Handler{Deps: d}
+	return &Handler{Deps: d, rejects: server.NewLimitedLog(d.Log)}
 }

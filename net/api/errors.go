@@ -36,6 +36,7 @@ var table = []struct {
 	{replica.ErrFencedEpoch, FencedLeaderEpoch},
 	{replica.ErrUnknownEpoch, UnknownLeaderEpoch},
 	{replica.ErrNotEnoughReplicas, NotEnoughReplicas},
+	{replica.ErrNotEnoughReplicasAfterAppend, NotEnoughReplicasAfterAppend},
 	{replica.ErrTimeout, RequestTimedOut},
 
 	{commitlog.ErrOffsetOutOfRange, OffsetOutOfRange},

@@ -2,9 +2,12 @@ package api
 
 import (
 	"errors"
+	"slices"
 
+	"platter/coord/cluster"
 	"platter/engine/commitlog"
 	"platter/engine/store"
+	"platter/net/wire"
 	"platter/replication/replica"
 )
 
@@ -28,4 +31,29 @@ func (h *Handler) topicName(id store.UUID) (string, bool) {
 		return t.Name, true
 	}
 	return h.Replicas.TopicName(id)
+}
+
+// hint is what a client that came to the wrong broker, or with an old epoch, is told (KIP-951).
+func (h *Handler) hint(code Code, topic string, partition int32) wire.LeaderHint {
+	if code != NotLeaderOrFollower && code != FencedLeaderEpoch {
+		return wire.LeaderHint{}
+	}
+	t := h.Image().Topics[topic]
+	if t == nil || partition < 0 || int(partition) >= len(t.Partitions) {
+		return wire.LeaderHint{}
+	}
+	p := &t.Partitions[partition]
+	return wire.LeaderHint{Known: true, ID: p.Leader, Epoch: p.LeaderEpoch}
+}
+
+// withEndpoint appends a broker's endpoint unless it is there, or has none on the listener.
+func withEndpoint(list []wire.Endpoint, img *cluster.Image, id int32, listener string) []wire.Endpoint {
+	b := broker(img, id)
+	if b == nil || slices.ContainsFunc(list, func(e wire.Endpoint) bool { return e.ID == id }) {
+		return list
+	}
+	if e, ok := endpoint(b, listener); ok {
+		list = append(list, wire.Endpoint{ID: id, Host: e.Host, Port: e.Port, Rack: b.Rack})
+	}
+	return list
 }

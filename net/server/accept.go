@@ -22,7 +22,7 @@ func (s *Server) accept(l Listener) {
 			if s.stopping.Load() || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			s.log.warn("accept failed", "listener", l.Name, "err", err)
+			s.log.Warn("accept failed", "listener", l.Name, "err", err)
 			select {
 			case <-time.After(backoff):
 			case <-s.stop:
@@ -61,7 +61,7 @@ func (s *Server) admit(l Listener, nc net.Conn) {
 		s.mu.Unlock()
 		nc.Close()
 		if over {
-			s.log.warn("connection refused", "peer", nc.RemoteAddr().String(), "err", fmt.Errorf("%w: %d", errTooMany, limit))
+			s.log.Warn("connection refused", "peer", nc.RemoteAddr().String(), "err", fmt.Errorf("%w: %d", errTooMany, limit))
 		}
 		return
 	}

@@ -134,7 +134,7 @@ func (c *conn) report() {
 	case errors.Is(cause, errGone):
 		c.s.cfg.Log.Debug("connection ended", "peer", c.Remote.String(), "connection", c.ID, "err", cause)
 	default:
-		c.s.log.warn("connection closed", "peer", c.Remote.String(), "connection", c.ID, "listener", c.Listener, "err", cause)
+		c.s.log.Warn("connection closed", "peer", c.Remote.String(), "connection", c.ID, "listener", c.Listener, "err", cause)
 	}
 }
 

@@ -12,8 +12,8 @@ const (
 	logPerSecond = 5
 )
 
-// limitedLog writes warnings at a bounded rate and says how many it left out.
-type limitedLog struct {
+// LimitedLog writes warnings at a bounded rate and says how many it left out.
+type LimitedLog struct {
 	log *slog.Logger
 
 	mu     sync.Mutex
@@ -22,11 +22,13 @@ type limitedLog struct {
 	missed int
 }
 
-func newLimitedLog(l *slog.Logger) *limitedLog {
-	return &limitedLog{log: l, tokens: logBurst, last: time.Now()}
+// NewLimitedLog limits what goes to l by its warnings.
+func NewLimitedLog(l *slog.Logger) *LimitedLog {
+	return &LimitedLog{log: l, tokens: logBurst, last: time.Now()}
 }
 
-func (l *limitedLog) warn(msg string, args ...any) {
+// Warn logs as slog's Warn, or counts what it leaves out.
+func (l *LimitedLog) Warn(msg string, args ...any) {
 	l.mu.Lock()
 	now := time.Now()
 	l.tokens = min(logBurst, l.tokens+logPerSecond*now.Sub(l.last).Seconds())

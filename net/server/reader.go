@@ -27,14 +27,14 @@ func (c *conn) read() {
 			c.readEnded(err)
 			return
 		}
-		h, err := c.s.cfg.Handler.Accept(&c.Conn, b.bytes)
+		h, body, produce, err := c.s.cfg.Handler.Accept(b.bytes)
 		if err != nil {
 			b.free()
 			c.fail(err)
 			return
 		}
 		r := requests.Get().(*Request)
-		*r = Request{Header: h, Conn: &c.Conn, Body: b.bytes[h.BodyPos:], Received: time.Now(), c: c, frame: b}
+		*r = Request{Header: h, Conn: &c.Conn, Body: body, Received: time.Now(), c: c, frame: b, produce: produce}
 		if !c.enqueue(r) {
 			return
 		}
@@ -69,7 +69,7 @@ func (c *conn) enqueue(r *Request) bool {
 		r.free()
 		return false
 	}
-	direct := r.Produce && c.next == len(c.queue)
+	direct := r.produce && c.next == len(c.queue)
 	c.queue = append(c.queue, r)
 	c.held += int64(len(r.frame.bytes))
 	if direct {

@@ -6,17 +6,19 @@ import (
 	"time"
 
 	"platter/net/frame"
+	"platter/net/wire"
 )
 
 // Request is one request. Its bytes are the frame's, valid until it is answered.
 type Request struct {
-	Header
+	wire.Header
 	Conn     *Conn
 	Body     []byte // behind the header
 	Received time.Time
 
 	c          *conn
 	frame      *buffer
+	produce    bool // goes to Handler.Produce
 	done       bool // answered; reply and err are set
 	handedOver bool // the handler was called
 	orphan     bool // the connection is over: whoever answers gives everything back

@@ -26,6 +26,7 @@ import (
 
 	"platter/net/console"
 	"platter/net/frame"
+	"platter/net/wire"
 )
 
 // Listener is one open listener and its name in Kafka's `listeners`, by which metadata answers choose
@@ -58,8 +59,9 @@ type Config struct {
 
 // Handler answers requests; net/api has the broker's.
 type Handler interface {
-	// Accept reads the header of a frame. An error closes the connection and is logged.
-	Accept(c *Conn, frame []byte) (Header, error)
+	// Accept reads the header of a frame and says where its body is, and whether it goes to Produce.
+	// An error closes the connection and is logged.
+	Accept(frame []byte) (h wire.Header, body []byte, produce bool, err error)
 	// Produce queues a produce request on the caller's goroutine, in call order, and calls r.Answer
 	// exactly once, now or later, on any goroutine.
 	Produce(r *Request)
@@ -68,23 +70,13 @@ type Handler interface {
 	Serve(ctx context.Context, r *Request) (*frame.Reply, error)
 }
 
-// Header is what the server needs of a request's header.
-type Header struct {
-	Key           int16
-	Version       int16
-	CorrelationID int32
-	ClientID      string
-	BodyPos       int  // where the body starts in the frame
-	Produce       bool // goes to Handler.Produce
-}
-
 // ErrStopped ends the connections of a server that is closing.
 var ErrStopped = errors.New("the broker is stopping")
 
 // Server serves connections from Start to Close.
 type Server struct {
 	cfg    Config
-	log    *limitedLog
+	log    *LimitedLog
 	budget *budget
 
 	mu    sync.Mutex
@@ -106,7 +98,7 @@ func New(c Config) (*Server, error) {
 	c.setDefaults()
 	s := &Server{
 		cfg:    c,
-		log:    newLimitedLog(c.Log),
+		log:    NewLimitedLog(c.Log),
 		budget: newBudget(c.QueuedRequestBytesMax),
 		conns:  map[*conn]struct{}{},
 		perIP:  map[string]int{},

@@ -44,7 +44,7 @@ func (c *conn) turn() (*Request, action) {
 		switch {
 		case c.dead, c.readDone && len(c.queue) == 0:
 			return nil, over
-		case c.next < len(c.queue) && c.queue[c.next].Produce:
+		case c.next < len(c.queue) && c.queue[c.next].produce:
 			r := c.queue[c.next]
 			r.handedOver = true
 			return r, handOver
