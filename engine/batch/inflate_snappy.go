@@ -87,7 +87,8 @@ func (in *inflater) snappyBlock(block []byte) ([]byte, error) {
 		return nil, bad(ErrInflate, HeaderBytes, "snappy", "block of %d bytes announces %d", len(block), n)
 	}
 	in.grow(max(n, 1))
-	p, err := snappy.Decode(in.buf, block)
+	// The quicker Decode takes blocks with S2's extension too, which other clients could not read.
+	p, err := snappy.DecodeStrict(in.buf, block)
 	if err != nil {
 		return nil, in.failed(err)
 	}
