@@ -48,15 +48,15 @@ func giveBytes(p []byte) {
 
 // grow makes room for more of a frame of size bytes, keeping what has arrived.
 func (b *buffer) grow(ctx context.Context, size int) error {
-	next, err := b.budget.buffer(ctx, min(size, 2*cap(b.bytes)))
+	p := takeBytes(min(size, 2*cap(b.bytes)))
+	over, err := b.budget.take(ctx, int64(cap(p)), b.over)
 	if err != nil {
 		return err
 	}
-	next.bytes = append(next.bytes, b.bytes...)
-	old := *b
-	*b = buffer{bytes: next.bytes, budget: next.budget, over: next.over || old.over}
-	old.over = false
-	old.free()
+	p = append(p, b.bytes...)
+	b.budget.give(int64(cap(b.bytes)), false)
+	giveBytes(b.bytes)
+	b.bytes, b.over = p, over
 	return nil
 }
 
@@ -82,18 +82,19 @@ func newBudget(max int64) *budget { return &budget{max: max} }
 // buffer takes memory for n bytes, waiting for it while the budget is used up.
 func (g *budget) buffer(ctx context.Context, n int) (*buffer, error) {
 	p := takeBytes(n)
-	over, err := g.take(ctx, int64(cap(p)))
+	over, err := g.take(ctx, int64(cap(p)), false)
 	if err != nil {
 		return nil, err
 	}
 	return &buffer{bytes: p, budget: g, over: over}, nil
 }
 
-func (g *budget) take(ctx context.Context, n int64) (over bool, err error) {
+// take counts n bytes; over says that the caller holds the overdraft, as held said or from now on.
+func (g *budget) take(ctx context.Context, n int64, held bool) (over bool, err error) {
 	for {
 		g.mu.Lock()
-		if g.used+n <= g.max || !g.overdrawn {
-			over = g.used+n > g.max
+		if held || g.used+n <= g.max || !g.overdrawn {
+			over = held || g.used+n > g.max
 			g.overdrawn = g.overdrawn || over
 			g.used += n
 			g.mu.Unlock()

@@ -1,0 +1,457 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"platter/net/frame"
+	"platter/net/wire"
+)
+
+// A test's requests: key 0 is a produce, everything else a barrier; the correlation id names the request.
+
+// script is a Handler whose answers the test gives.
+type script struct {
+	mu       sync.Mutex
+	produced []int32 // in the order handed over
+	served   []int32
+	pending  map[int32]*Request
+	serve    func(ctx context.Context, r *Request) (*frame.Reply, error)
+	produce  func(r *Request)
+	moved    chan struct{} // one signal for each call
+}
+
+func newScript() *script {
+	return &script{pending: map[int32]*Request{}, moved: make(chan struct{}, 1000)}
+}
+
+var errRefused = errors.New("refused by the handler")
+
+func (s *script) Accept(p []byte) (wire.Header, []byte, bool, error) {
+	h := wire.Header{Key: int16(binary.BigEndian.Uint16(p)), Version: 3, CorrelationID: int32(binary.BigEndian.Uint32(p[4:]))}
+	if h.Key == 99 {
+		return h, nil, false, errRefused
+	}
+	return h, p[8:], h.Key == 0, nil
+}
+
+func (s *script) Produce(r *Request) {
+	s.mu.Lock()
+	s.produced = append(s.produced, r.CorrelationID)
+	s.pending[r.CorrelationID] = r
+	f := s.produce
+	s.mu.Unlock()
+	if f != nil {
+		f(r)
+	}
+	s.moved <- struct{}{}
+}
+
+func (s *script) Serve(ctx context.Context, r *Request) (*frame.Reply, error) {
+	s.mu.Lock()
+	s.served = append(s.served, r.CorrelationID)
+	f := s.serve
+	s.mu.Unlock()
+	s.moved <- struct{}{}
+	if f != nil {
+		return f(ctx, r)
+	}
+	return echo(r), nil
+}
+
+func (s *script) answer(id int32) {
+	s.mu.Lock()
+	r := s.pending[id]
+	delete(s.pending, id)
+	s.mu.Unlock()
+	r.Answer(echo(r), nil)
+}
+
+func (s *script) await(t *testing.T, calls int) {
+	t.Helper()
+	for range calls {
+		select {
+		case <-s.moved:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the handler was not called")
+		}
+	}
+}
+
+func (s *script) counts() (produced, served int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.produced), len(s.served)
+}
+
+func echo(r *Request) *frame.Reply {
+	reply := frame.New()
+	reply.Bytes(binary.BigEndian.AppendUint32(nil, uint32(r.CorrelationID)))
+	return reply
+}
+
+// logged is a log that the test reads.
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// start runs a server over h; the returned function dials it.
+func start(t testing.TB, h Handler, change func(*Config)) (s *Server, dial func() net.Conn, log *logged) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log = new(logged)
+	c := Config{Listeners: []Listener{{"PLAINTEXT", l}}, Handler: h, DrainMax: 2 * time.Second,
+		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	if change != nil {
+		change(&c)
+	}
+	if s, err = New(c); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Close(context.Background()) })
+	return s, func() net.Conn {
+		nc, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { nc.Close() })
+		nc.SetDeadline(time.Now().Add(20 * time.Second))
+		return nc
+	}, log
+}
+
+func request(key int16, id int32, body ...byte) []byte {
+	p := binary.BigEndian.AppendUint32(nil, uint32(8+len(body)))
+	p = binary.BigEndian.AppendUint16(p, uint16(key))
+	p = binary.BigEndian.AppendUint16(p, 3)
+	p = binary.BigEndian.AppendUint32(p, uint32(id))
+	return append(p, body...)
+}
+
+func send(t testing.TB, nc net.Conn, p []byte) {
+	t.Helper()
+	if _, err := nc.Write(p); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func expect(t testing.TB, nc net.Conn, ids ...int32) {
+	t.Helper()
+	for _, want := range ids {
+		var p [8]byte
+		if _, err := io.ReadFull(nc, p[:]); err != nil {
+			t.Fatalf("answer %d: %v", want, err)
+		}
+		if got := int32(binary.BigEndian.Uint32(p[4:])); got != want {
+			t.Fatalf("answer %d came where %d was due", got, want)
+		}
+	}
+}
+
+func expectClosed(t *testing.T, nc net.Conn) {
+	t.Helper()
+	n, err := io.Copy(io.Discard, nc)
+	if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
+		t.Fatal("the connection stays open")
+	}
+	if n > 0 {
+		t.Fatalf("%d bytes came where the connection should end", n)
+	}
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for range 1000 {
+		if ok() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("never: %s", what)
+}
+
+func TestAnswersGoOutInRequestOrder(t *testing.T) {
+	h := newScript()
+	_, dial, _ := start(t, h, nil)
+	nc := dial()
+	for id := range int32(3) {
+		send(t, nc, request(0, id))
+	}
+	h.await(t, 3) // all three are with the handler before one is answered
+	for id := int32(2); id >= 0; id-- {
+		h.answer(id)
+	}
+	expect(t, nc, 0, 1, 2)
+}
+
+func TestAnyOtherRequestIsABarrier(t *testing.T) {
+	h := newScript()
+	release := make(chan struct{})
+	h.serve = func(_ context.Context, r *Request) (*frame.Reply, error) { <-release; return echo(r), nil }
+	_, dial, _ := start(t, h, nil)
+	nc := dial()
+	send(t, nc, bytes.Join([][]byte{request(0, 0), request(1, 1), request(0, 2), request(0, 3), request(1, 4), request(0, 5)}, nil))
+	h.await(t, 1)
+	if p, s := h.counts(); p != 1 || s != 0 {
+		t.Fatalf("%d produces and %d others are handed over before the first is answered", p, s)
+	}
+	h.answer(0)
+	h.await(t, 1)
+	if p, s := h.counts(); p != 1 || s != 1 {
+		t.Fatalf("%d produces and %d others are handed over while the barrier stands", p, s)
+	}
+	release <- struct{}{}
+	h.await(t, 2)
+	h.answer(3)
+	h.answer(2)
+	h.await(t, 1)
+	release <- struct{}{}
+	h.await(t, 1)
+	h.answer(5)
+	expect(t, nc, 0, 1, 2, 3, 4, 5)
+	if got := h.produced; len(got) != 4 || got[1] != 2 || got[2] != 3 {
+		t.Fatalf("produces were handed over as %v", got)
+	}
+}
+
+func TestProduceWithoutAnswer(t *testing.T) {
+	h := newScript()
+	h.produce = func(r *Request) { r.Answer(nil, nil) }
+	_, dial, _ := start(t, h, nil)
+	nc := dial()
+	send(t, nc, append(request(0, 1), request(1, 2)...))
+	expect(t, nc, 2)
+}
+
+func TestALongPollEndsWithItsPeer(t *testing.T) {
+	h := newScript()
+	ended := make(chan struct{})
+	h.serve = func(ctx context.Context, r *Request) (*frame.Reply, error) {
+		<-ctx.Done()
+		close(ended)
+		return echo(r), nil
+	}
+	h.produce = func(r *Request) { context.AfterFunc(r.Gone(), func() { r.Answer(nil, nil) }) }
+	s, dial, _ := start(t, h, nil)
+	nc := dial()
+	send(t, nc, append(request(1, 1), request(0, 2)...)) // what is queued behind does not hide the end
+	h.await(t, 1)
+	nc.Close()
+	<-ended
+	eventually(t, "the connection is forgotten", func() bool { return len(s.list()) == 0 })
+	eventually(t, "all memory is given back", func() bool { return s.budget.used == 0 })
+}
+
+func TestAPeerThatIsDoneSendingGetsItsAnswers(t *testing.T) {
+	h := newScript()
+	h.produce = func(r *Request) { go r.Answer(echo(r), nil) }
+	_, dial, _ := start(t, h, nil)
+	nc := dial()
+	send(t, nc, bytes.Join([][]byte{request(0, 1), request(1, 2), request(0, 3)}, nil))
+	nc.(*net.TCPConn).CloseWrite()
+	expect(t, nc, 1, 2, 3)
+	expectClosed(t, nc)
+}
+
+func TestBadFramesCostTheirConnectionOnly(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes []byte
+		cause string
+	}{
+		"too large":     {binary.BigEndian.AppendUint32(nil, 200<<20), "209715200 bytes, allowed are"},
+		"negative":      {[]byte{0xff, 0xff, 0xff, 0xff}, "-1 bytes"},
+		"too small":     {[]byte{0, 0, 0, 3, 1, 2, 3}, "3 bytes"},
+		"TLS hello":     {[]byte{0x16, 3, 1, 0, 0xa5, 1, 0, 0, 0xa1, 3, 3}, "TLS hello"},
+		"HTTP":          {[]byte("GET / HTTP/1.1\r\n\r\n"), "HTTP request"},
+		"cut short":     {append(request(1, 1), 0, 0, 0, 99, 1, 2, 3), "inside a frame of 99 bytes"},
+		"not for us":    {request(99, 1), "refused by the handler"},
+		"size in parts": {[]byte{0, 0}, "inside a frame"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newScript()
+			s, dial, log := start(t, h, nil)
+			good, bad := dial(), dial()
+			send(t, bad, c.bytes)
+			bad.(*net.TCPConn).CloseWrite()
+			io.Copy(io.Discard, bad)
+			eventually(t, "the log names "+c.cause, func() bool { return strings.Contains(log.String(), c.cause) })
+			send(t, good, request(1, 7))
+			expect(t, good, 7)
+			eventually(t, "all memory is given back", func() bool {
+				s.budget.mu.Lock()
+				defer s.budget.mu.Unlock()
+				return s.budget.used == 0
+			})
+		})
+	}
+}
+
+func TestAnErrorOfTheHandlerClosesTheConnection(t *testing.T) {
+	h := newScript()
+	h.serve = func(context.Context, *Request) (*frame.Reply, error) { return nil, errRefused }
+	h.produce = func(r *Request) { r.Answer(nil, errRefused) }
+	_, dial, log := start(t, h, nil)
+	for key := range int16(2) {
+		nc := dial()
+		send(t, nc, request(key, 1))
+		expectClosed(t, nc)
+	}
+	eventually(t, "both are in the log", func() bool { return strings.Count(log.String(), "refused by the handler") == 2 })
+}
+
+func TestASlowFrameIsGivenUp(t *testing.T) {
+	h := newScript()
+	_, dial, log := start(t, h, func(c *Config) { c.TransferGrace = 50 * time.Millisecond; c.TransferMin = 1 << 30 })
+	nc := dial()
+	send(t, nc, []byte{0, 0, 1, 0, 0, 1})
+	expectClosed(t, nc)
+	eventually(t, "the log says so", func() bool { return strings.Contains(log.String(), "frame came too slowly") })
+}
+
+func TestAPeerThatDoesNotReadIsGivenUp(t *testing.T) {
+	h := newScript()
+	released := make(chan struct{})
+	h.serve = func(_ context.Context, r *Request) (*frame.Reply, error) {
+		reply := frame.New()
+		reply.Bytes(make([]byte, 64<<20))
+		reply.OnRelease(func() { close(released) })
+		return reply, nil
+	}
+	s, dial, log := start(t, h, func(c *Config) { c.TransferGrace = 50 * time.Millisecond; c.TransferMin = 1 << 30 })
+	nc := dial()
+	send(t, nc, request(1, 1))
+	<-released
+	eventually(t, "the log says so", func() bool { return strings.Contains(log.String(), "reply was taken too slowly") })
+	eventually(t, "the connection is forgotten", func() bool { return len(s.list()) == 0 })
+}
+
+func TestAnIdleConnectionIsClosed(t *testing.T) {
+	h := newScript()
+	release := make(chan struct{})
+	h.serve = func(_ context.Context, r *Request) (*frame.Reply, error) { <-release; return echo(r), nil }
+	_, dial, _ := start(t, h, func(c *Config) { c.IdleMax = 80 * time.Millisecond })
+	busy := dial()
+	send(t, busy, request(1, 1))
+	h.await(t, 1)
+	expectClosed(t, dial())
+	close(release) // a request under way is no idleness
+	expect(t, busy, 1)
+	expectClosed(t, busy)
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Run("by address", func(t *testing.T) {
+		_, dial, log := start(t, newScript(), func(c *Config) { c.ConnectionsPerIPMax = 1 })
+		first := dial()
+		send(t, first, request(1, 1))
+		expect(t, first, 1)
+		expectClosed(t, dial())
+		eventually(t, "the log says so", func() bool { return strings.Contains(log.String(), "max.connections.per.ip") })
+		send(t, first, request(1, 2))
+		expect(t, first, 2)
+	})
+	t.Run("an address of its own bound", func(t *testing.T) {
+		_, dial, _ := start(t, newScript(), func(c *Config) { c.ConnectionsOverrides = map[string]int{"127.0.0.1": 0} })
+		expectClosed(t, dial())
+	})
+	t.Run("in all", func(t *testing.T) {
+		h := newScript()
+		_, dial, _ := start(t, h, func(c *Config) { c.ConnectionsMax = 1 })
+		first := dial()
+		send(t, first, request(1, 1))
+		expect(t, first, 1)
+		second := dial() // the kernel takes it, the server does not
+		send(t, second, request(1, 2))
+		first.Close()
+		expect(t, second, 2)
+	})
+}
+
+func TestQueuedRequestsAreBounded(t *testing.T) {
+	h := newScript()
+	_, dial, _ := start(t, h, func(c *Config) { c.QueuedRequestsMax = 2 })
+	nc := dial()
+	for id := range int32(4) {
+		send(t, nc, request(0, id))
+	}
+	h.await(t, 2)
+	time.Sleep(20 * time.Millisecond)
+	if p, _ := h.counts(); p != 2 {
+		t.Fatalf("%d produces are with the handler, allowed are 2", p)
+	}
+	h.answer(0)
+	expect(t, nc, 0)
+	h.await(t, 1)
+	h.answer(1)
+	h.answer(2)
+	h.await(t, 1)
+	h.answer(3)
+	expect(t, nc, 1, 2, 3)
+}
+
+func TestCloseLetsRequestsFinish(t *testing.T) {
+	h := newScript()
+	polled := make(chan struct{})
+	h.serve = func(ctx context.Context, r *Request) (*frame.Reply, error) {
+		<-ctx.Done() // a long poll is told to end
+		close(polled)
+		return echo(r), nil
+	}
+	s, dial, _ := start(t, h, nil)
+	producer, poller := dial(), dial()
+	send(t, producer, request(0, 1))
+	send(t, poller, request(1, 2))
+	h.await(t, 2)
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close(context.Background()) }()
+	<-polled
+	h.answer(1) // a produce under way is still acknowledged
+	expect(t, producer, 1)
+	expect(t, poller, 2)
+	expectClosed(t, producer)
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCloseCutsOffWhatDoesNotFinish(t *testing.T) {
+	h := newScript()
+	s, dial, _ := start(t, h, func(c *Config) { c.DrainMax = 30 * time.Millisecond })
+	nc := dial()
+	send(t, nc, request(0, 1))
+	h.await(t, 1)
+	if err := s.Close(context.Background()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Close: %v", err)
+	}
+	expectClosed(t, nc)
+	h.answer(1) // late: it only gives its memory back
+	if s.budget.used != 0 {
+		t.Fatalf("%d bytes are still held", s.budget.used)
+	}
+}
