@@ -37,8 +37,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	fmt.Fprintf(stderr, "platter: %v\n", err)
 	var usage usageError
-	if errors.As(err, &usage) {
+	var refused configError
+	switch {
+	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "Try '%s --help'.\n", cmd.CommandPath())
+		return exitUsage
+	case errors.As(err, &refused):
 		return exitUsage
 	}
 	return exitFailed
@@ -64,6 +68,7 @@ Start one with 'platter broker', then point any Kafka client at 127.0.0.1:9092.`
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
+		brokerCommand(),
 		topicCommand(),
 		produceCommand(),
 		consumeCommand(),

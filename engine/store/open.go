@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -184,6 +185,9 @@ func (s *Store) scan() ([]location, error) {
 				at[tp] = d
 				found = append(found, location{tp, d})
 			default:
+				if strings.HasPrefix(in.Name, ".") {
+					continue // hidden, as the coordinator's
+				}
 				s.log.Warn("a directory that is no log of this broker is left alone", "path", d.join(in.Name))
 			}
 		}

@@ -1,0 +1,309 @@
+// Package broker puts one broker together out of its layers, starts them in order, and stops them in the
+// reverse one.
+//
+// The order is: I/O backend, metrics (so that recovery can be watched), embedded coordinator where no
+// ZooKeeper is named, node (session and topics' settings), store (locks and recovers the data
+// directories), listeners, node again (registration), server. What has started when a later step fails is
+// stopped again, so no lock and no listener stays behind.
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"time"
+
+	"platter/coord/config"
+	"platter/coord/node"
+	"platter/coord/zkserver"
+	"platter/engine/store"
+	"platter/io/backend"
+	"platter/io/clock"
+	"platter/io/disk"
+	"platter/net/api"
+	"platter/net/console"
+	"platter/net/server"
+)
+
+// Options is what a broker is started with.
+type Options struct {
+	Config  *config.Broker
+	Log     *slog.Logger
+	Out     io.Writer // the banner goes here once the broker is ready
+	Program string    // how the user calls this program, for the banner
+	Version string
+}
+
+// Broker is one running broker.
+type Broker struct {
+	o       Options
+	clock   clock.Clock
+	started time.Time
+	fs      disk.FS
+	backend string // name of the I/O backend and why it is that one
+	budget  budget
+
+	metrics     *console.Metrics
+	console     *console.Console
+	consoleAddr string
+	coordinator *zkserver.Server
+	node        *node.Node
+	store       *store.Store
+	listeners   []server.Listener
+	server      *server.Server
+
+	stops []step // what is to be undone, the first last
+}
+
+// step is one thing to stop.
+type step struct {
+	what string
+	stop func(context.Context) error
+}
+
+// stopTimeout bounds an orderly stop as a whole; the parts have shorter bounds of their own.
+const stopTimeout = 60 * time.Second
+
+// Run starts a broker, serves until ctx ends, and stops it. The error is the one line that says what went
+// wrong.
+func Run(ctx context.Context, o Options) error {
+	b := &Broker{o: o, clock: clock.Real{}, started: time.Now()}
+	err := b.start(ctx)
+	if err == nil {
+		b.banner()
+		<-ctx.Done()
+		o.Log.Info("stopping")
+	}
+	stopErr := b.stop()
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled):
+		o.Log.Info("stopped before the broker was ready")
+		return stopErr
+	case err != nil:
+		return err
+	}
+	o.Log.Info("stopped")
+	return stopErr
+}
+
+func (b *Broker) start(ctx context.Context) error {
+	name, _ := b.o.Config.Value("io.backend")
+	fs, reason, err := backend.Select(name)
+	if err != nil {
+		return err
+	}
+	b.fs, b.backend = fs, fmt.Sprintf("%s (%s)", fs.Name(), reason)
+	b.budget = descriptorBudget(b.o.Config)
+	b.o.Log.Info("starting", "version", b.o.Version, "backend", fs.Name(), "reason", reason,
+		"dirs", b.o.Config.List("log.dirs"), "openFilesMax", b.budget.files, "connectionsMax", b.budget.connections)
+	if err := probe(ctx, b.o.Config.Listeners()); err != nil {
+		return err
+	}
+	progress := &store.Progress{}
+	for _, part := range []func(context.Context, *store.Progress) error{
+		b.startConsole, b.startCoordinator, b.connect, b.openStore, b.listen, b.serve,
+	} {
+		if err := part(ctx, progress); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	if b.console != nil {
+		b.console.SetReady(true)
+	}
+	return nil
+}
+
+// atStop notes what undoes a step.
+func (b *Broker) atStop(what string, stop func(context.Context) error) {
+	b.stops = append(b.stops, step{what, stop})
+}
+
+// stop undoes all steps, the last first. Every step is tried; the first error is returned.
+func (b *Broker) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+	defer cancel()
+	if b.console != nil {
+		b.console.SetReady(false)
+	}
+	var first error
+	for len(b.stops) > 0 {
+		s := b.stops[len(b.stops)-1]
+		b.stops = b.stops[:len(b.stops)-1]
+		if err := s.stop(ctx); err != nil {
+			b.o.Log.Error("stopping "+s.what, "err", err)
+			if first == nil {
+				first = fmt.Errorf("stopping %s: %w", s.what, err)
+			}
+		}
+	}
+	return first
+}
+
+// startCoordinator starts the coordinator inside this process, unless ZooKeeper servers are named.
+func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error {
+	if servers, _ := b.o.Config.ZooKeeper(); len(servers) > 0 {
+		return nil
+	}
+	dir, _ := b.o.Config.Value("coordinator.dir")
+	if dir == "" {
+		dir = filepath.Join(b.o.Config.List("log.dirs")[0], ".coordinator")
+	}
+	if err := b.lockCoordinator(dir); err != nil {
+		return err
+	}
+	addr, _ := b.o.Config.Value("coordinator.listener")
+	zk, err := zkserver.Start(ctx, zkserver.Config{
+		FS: b.fs, Clock: b.clock, Dir: dir, Addr: addr,
+		TickMs: b.o.Config.Int("coordinator.tick.ms"),
+		Log:    b.o.Log.With("part", "coordinator"),
+	})
+	if err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	b.coordinator = zk
+	b.atStop("the coordinator", func(context.Context) error { return zk.Close() })
+	return nil
+}
+
+// lockCoordinator keeps a second process away from the coordinator's files, as the store does for the logs.
+func (b *Broker) lockCoordinator(dir string) error {
+	if err := disk.MkdirAllSync(b.fs, dir); err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	lock, err := b.fs.Lock(filepath.Join(dir, ".lock"))
+	if errors.Is(err, disk.ErrLocked) {
+		return fmt.Errorf("coordinator: %s is in use: another broker runs on these data directories", dir)
+	}
+	if err != nil {
+		return fmt.Errorf("coordinator: %w", err)
+	}
+	b.atStop("the coordinator's lock", func(context.Context) error { return lock.Close() })
+	return nil
+}
+
+// zooKeeper is whom the broker coordinates with: the coordinator inside, or the servers that are named.
+func (b *Broker) zooKeeper() (servers []string, chroot string) {
+	if b.coordinator != nil {
+		return []string{b.coordinator.Addr().String()}, ""
+	}
+	return b.o.Config.ZooKeeper()
+}
+
+func (b *Broker) connect(ctx context.Context, _ *store.Progress) error {
+	c := b.o.Config
+	servers, chroot := b.zooKeeper()
+	rack, _ := c.Value("broker.rack")
+	n, err := node.Connect(ctx, node.Config{
+		Servers: servers, Chroot: chroot,
+		SessionTimeout:        millis(c.Int64("zookeeper.session.timeout.ms")),
+		ConnectTimeout:        millis(c.Int64("zookeeper.connection.timeout.ms")),
+		FS:                    b.fs,
+		Clock:                 b.clock,
+		Log:                   b.o.Log.With("part", "node"),
+		SessionDir:            c.List("log.dirs")[0],
+		BrokerID:              int32(c.Int("broker.id")),
+		GenerateID:            c.Bool("broker.id.generation.enable"),
+		ReservedIDMax:         int32(c.Int("reserved.broker.max.id")),
+		Rack:                  rack,
+		PartitionCountDefault: int32(c.Int("num.partitions")),
+		ReplicationDefault:    int16(c.Int("default.replication.factor")),
+		LogConfig:             c.Log,
+		MinISR:                c.MinISR,
+		CheckTopic:            config.CheckTopic,
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", b.coordinatorName(), err)
+	}
+	b.node = n
+	// Stop before the store closes: a broker that is still registered must not lose its logs.
+	b.atStop("the node", n.Stop)
+	return nil
+}
+
+// coordinatorName is for messages.
+func (b *Broker) coordinatorName() string {
+	if b.coordinator != nil {
+		return "coordinator inside this process"
+	}
+	v, _ := b.o.Config.Value("zookeeper.connect")
+	return "zookeeper.connect=" + v
+}
+
+func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
+	c := b.o.Config
+	watch := b.watchRecovery(p)
+	defer watch()
+	s, err := store.Open(ctx, store.Config{
+		FS: b.fs, Clock: b.clock,
+		Dirs:                  c.List("log.dirs"),
+		BrokerID:              int32(c.Int("broker.id")),
+		ClusterID:             b.node.ClusterID(),
+		OpenFilesMax:          b.budget.files,
+		RecoveryThreadsPerDir: c.Int("num.recovery.threads.per.data.dir"), // 0, its default: one a core
+		RetentionCheckMs:      c.Int64("log.retention.check.interval.ms"),
+		FlushCheckMs:          c.Int64("log.flush.scheduler.interval.ms"),
+		CheckpointMs:          c.Int64("log.flush.offset.checkpoint.interval.ms"),
+		HighWatermarkMs:       c.Int64("replica.high.watermark.checkpoint.interval.ms"),
+		Log:                   b.o.Log.With("part", "store"),
+		TopicConfig:           b.node.TopicConfig,
+		HighWatermark:         b.node.HighWatermark,
+		OnOffline:             b.node.OnOffline,
+	}, p)
+	if err != nil {
+		return err
+	}
+	b.store = s
+	// Before the node in the list of stops, so after it in time.
+	last := len(b.stops) - 1
+	b.stops = append(b.stops[:last:last], step{"the store", func(context.Context) error { return s.Close(true) }}, b.stops[last])
+	return nil
+}
+
+// serve registers the broker and takes requests.
+func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
+	c := b.o.Config
+	if err := b.node.Start(ctx, b.store, b.endpoints()); err != nil {
+		return fmt.Errorf("%s: %w", b.coordinatorName(), err)
+	}
+	handler := api.New(api.Deps{
+		BrokerID:    b.node.BrokerID(),
+		Replicas:    api.HostReplicas(b.node.Host()),
+		Image:       b.node.Image,
+		Controller:  b.node.Controller(),
+		ProducerIDs: b.node.ProducerIDs(),
+		Config:      c,
+		Clock:       b.clock,
+		Log:         b.o.Log.With("part", "api"),
+		Metrics:     b.metrics,
+	})
+	overrides, err := c.PerIPOverrides()
+	if err != nil {
+		return err
+	}
+	srv, err := server.New(server.Config{
+		Listeners: b.listeners, Handler: handler, Metrics: b.metrics,
+		Log:                   b.o.Log.With("part", "server"),
+		RequestBytesMax:       c.Int("socket.request.max.bytes"),
+		SendBufferBytes:       c.Int("socket.send.buffer.bytes"),
+		ReceiveBufferBytes:    c.Int("socket.receive.buffer.bytes"),
+		IdleMax:               millis(c.Int64("connections.max.idle.ms")),
+		ConnectionsMax:        b.budget.connections,
+		ConnectionsPerIPMax:   c.Int("max.connections.per.ip"),
+		ConnectionsOverrides:  overrides,
+		QueuedRequestsMax:     c.Int("queued.max.requests"),
+		QueuedRequestBytesMax: c.Int64("queued.max.request.bytes"),
+	})
+	if err != nil {
+		return err
+	}
+	b.server = srv
+	srv.Start()
+	b.atStop("the server", srv.Close)
+	return nil
+}

@@ -1,0 +1,19 @@
+package broker
+
+import "testing"
+
+func TestShareOut(t *testing.T) {
+	for _, c := range []struct{ limit, files, connections, wantFiles, wantConnections int }{
+		{1024, 0, 1 << 30, 480, 480},
+		{1024, 0, 100, 480, 100},
+		{1024, 100, 1 << 30, 100, 860},
+		{1024, 5000, 1 << 30, 928, 32},
+		{1 << 20, 0, 1 << 30, 1 << 17, 1<<20 - 64 - 1<<17},
+		{10, 0, 1 << 30, 32, 32},
+	} {
+		got := shareOut(c.limit, c.files, c.connections)
+		if got != (budget{c.wantFiles, c.wantConnections}) {
+			t.Errorf("limit %d, files %d, connections %d: %+v", c.limit, c.files, c.connections, got)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package broker
+
+import (
+	"math"
+
+	"platter/coord/config"
+)
+
+// budget is how a process's file descriptors are shared out.
+type budget struct {
+	files       int // kept open by the store
+	connections int // taken by the server
+}
+
+const (
+	descriptorsSpare = 64      // for the coordinator, locks, the runtime
+	filesMaxDefault  = 1 << 17 // more open files bring nothing
+	filesMin         = 32      // the store cannot work with less
+)
+
+// descriptorBudget gives files and connections half each of what the process may have, unless
+// io.open.files.max and max.connections say less. Whoever comes when all are taken is turned away; a
+// process that runs out of descriptors could not even open a segment.
+func descriptorBudget(c *config.Broker) budget {
+	return shareOut(descriptorLimit(), c.Int("io.open.files.max"), c.Int("max.connections"))
+}
+
+func shareOut(limit, filesAsked, connectionsMax int) budget {
+	limit = max(limit-descriptorsSpare, 2*filesMin)
+	files := limit / 2
+	if filesAsked > 0 {
+		files = filesAsked
+	}
+	files = max(min(files, filesMaxDefault, limit-filesMin), filesMin)
+	return budget{files: files, connections: max(1, min(connectionsMax, limit-files, math.MaxInt32))}
+}

@@ -1,0 +1,19 @@
+//go:build unix
+
+package broker
+
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
+
+// descriptorLimit is how many descriptors this process may have; the Go runtime has raised the soft limit
+// to the hard one already.
+func descriptorLimit() int {
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {
+		return 1024
+	}
+	return int(min(uint64(r.Cur), math.MaxInt32))
+}
