@@ -1,9 +1,13 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"platter/coord/zkclient"
 )
 
 // A broker registers by /brokers/ids/N, ephemeral, Kafka's JSON version 5, and a controller by
@@ -143,4 +147,56 @@ func DecodeController(p []byte) (broker int32, foreign bool, err error) {
 		return 0, false, fmt.Errorf("%w: controller %.200q", ErrZnode, p)
 	}
 	return *j.BrokerID, j.Platter == 0, nil
+}
+
+// ForeignError: a broker or controller that is not Platter's is registered in the chroot.
+type ForeignError struct {
+	Path string
+	ID   int32
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s: broker %d is not a Platter broker: use another chroot, or stop that cluster", e.Path, e.ID)
+}
+
+// Getter reads many znodes, pipelined (*zkclient.Client).
+type Getter interface {
+	GetMany(ctx context.Context, paths []string) ([]zkclient.Node, error)
+}
+
+// ReadBrokers reads the registrations with these names (children of /brokers/ids); who left meanwhile is
+// left out. A *ForeignError comes beside the others that are ours.
+func ReadBrokers(ctx context.Context, zk Getter, names []string) ([]Broker, error) {
+	var paths []string
+	var ids []int32
+	for _, name := range names {
+		id, err := ParseBrokerID(name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+		paths = append(paths, BrokerPath(id))
+	}
+	nodes, err := zk.GetMany(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	var live []Broker
+	var foreign error
+	for i, n := range nodes {
+		if errors.Is(n.Err, zkclient.ErrNoNode) {
+			continue
+		}
+		if n.Err != nil {
+			return nil, n.Err
+		}
+		r, err := DecodeBroker(ids[i], n.Data)
+		if err != nil || r.Foreign { // nobody of ours writes what cannot be read
+			foreign = &ForeignError{Path: n.Path, ID: ids[i]}
+			continue
+		}
+		r.Broker.Epoch = n.Stat.Czxid
+		live = append(live, r.Broker)
+	}
+	return live, foreign
 }

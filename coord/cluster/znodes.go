@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"platter/engine/checkpoint"
 	"platter/engine/store"
 )
 
@@ -81,7 +82,7 @@ func EncodeAssignment(a Assignment) []byte {
 	}
 	j.Adding, j.Removing = byName(a.Adding), byName(a.Removing)
 	if a.ID != (store.UUID{}) {
-		j.TopicID = FormatUUID(a.ID)
+		j.TopicID = a.ID.String()
 	}
 	return encode(j)
 }
@@ -115,8 +116,8 @@ func DecodeAssignment(p []byte) (Assignment, error) {
 		return Assignment{}, err
 	}
 	if j.TopicID != "" {
-		if a.ID, err = ParseUUID(j.TopicID); err != nil {
-			return Assignment{}, err
+		if a.ID, err = checkpoint.ParseUUID(j.TopicID); err != nil {
+			return Assignment{}, fmt.Errorf("%w: %w", ErrZnode, err)
 		}
 	}
 	return a, nil

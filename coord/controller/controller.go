@@ -1,11 +1,28 @@
 // Package controller chooses leaders and places replicas: a pure core with a driver.
+//
+// Every broker has a Controller. They race for the ephemeral /controller; the one that has it is the
+// controller, the others watch it. Its epoch, /controller_epoch, rises in the same multi, and every
+// write of a controller is a multi that checks that znode's version: one that was deposed without
+// knowing cannot write.
+//
+// The driver is one goroutine: watches only raise a flag and wake it (news is read, never carried by an
+// event), requests are queued to it. What it decides it writes first, in as few multis as
+// jute.maxbuffer allows, then tells the brokers (Brokers). When a write's outcome is unknown, it reads
+// everything again. While the coordinator is away nothing changes and requests wait; when the session
+// is lost, everybody answers ErrNotController until the broker has registered anew (Session).
 package controller
 
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"platter/coord/zkclient"
 	"platter/engine/store"
+	"platter/io/clock"
 )
 
 // Errors, mapped to Kafka's codes in net/api.
@@ -20,6 +37,9 @@ var (
 	ErrInvalidAssignment  = errors.New("invalid replica assignment")
 	ErrInvalidConfig      = errors.New("invalid configuration")
 	ErrTimeout            = errors.New("not done in time")
+	// ErrStaleController and ErrStaleBroker are a broker's refusals of a push.
+	ErrStaleController = errors.New("controller epoch is stale")
+	ErrStaleBroker     = errors.New("broker epoch is stale")
 )
 
 // NewTopic is one topic to create. PartitionCount and ReplicationFactor -1: the broker's default.
@@ -41,16 +61,136 @@ type Created struct {
 	Err               error
 }
 
+// Config is what a controller needs to know.
+type Config struct {
+	BrokerID              int32
+	PartitionCountDefault int32 // num.partitions
+	ReplicationDefault    int16 // default.replication.factor
+	DeleteDisabled        bool  // delete.topic.enable=false
+	// CheckTopic says what is wrong with a topic's overrides; nil: nothing ever is.
+	CheckTopic func(overrides map[string]string) error
+	// Unclean says whether a topic allows unclean leader election; nil: none does.
+	Unclean func(topic string) bool
+	Brokers Brokers
+	Clock   clock.Clock
+	Log     *slog.Logger
+}
+
+// Coordinator is what a controller uses of *zkclient.Client.
+type Coordinator interface {
+	Session() (id int64, password []byte)
+	Create(ctx context.Context, path string, data []byte, m zkclient.CreateMode) (string, error)
+	Delete(ctx context.Context, path string, version int32) error
+	Get(ctx context.Context, path string, watch func(zkclient.Event)) ([]byte, zkclient.Stat, error)
+	GetMany(ctx context.Context, paths []string) ([]zkclient.Node, error)
+	Set(ctx context.Context, path string, data []byte, version int32) (zkclient.Stat, error)
+	Children(ctx context.Context, path string, watch func(zkclient.Event)) ([]string, zkclient.Stat, error)
+	Multi(ctx context.Context, ops ...zkclient.Op) ([]zkclient.Result, error)
+	Exists(ctx context.Context, path string, watch func(zkclient.Event)) (zkclient.Stat, error)
+}
+
 // Controller is this broker's part in it; a broker that is not the controller answers ErrNotController.
-type Controller struct{}
+// Safe for concurrent use.
+type Controller struct {
+	cfg      Config
+	requests chan func(*term)
+	wake     chan struct{}
+	flags    atomic.Uint32
 
-// CreateTopics creates and waits until the leaders serve, or ctx ends.
-func (c *Controller) CreateTopics(ctx context.Context, ts []NewTopic) []Created { panic("stub") }
+	life  context.Context
+	end   context.CancelFunc
+	ended chan struct{}
 
-// DeleteTopics deletes by name and waits until the replicas are stopped, or ctx ends.
-func (c *Controller) DeleteTopics(ctx context.Context, names []string) []error { panic("stub") }
+	mu      sync.Mutex
+	zk      Coordinator // of the newest session; nil: none
+	joined  chan struct{}
+	joinErr error
 
-// ProducerIDBlock reserves a block of producer ids: [first, first+count).
-func (c *Controller) ProducerIDBlock(ctx context.Context) (first int64, count int32, err error) {
-	panic("stub")
+	active     atomic.Bool
+	retryDelay time.Duration // the driver's
+}
+
+// New starts the driver; it has nothing to do until Session.
+func New(cfg Config) *Controller {
+	c := &Controller{
+		cfg:      cfg,
+		requests: make(chan func(*term)),
+		wake:     make(chan struct{}, 1),
+		ended:    make(chan struct{}),
+
+		retryDelay: retryDelayMin,
+	}
+	c.life, c.end = context.WithCancel(context.Background())
+	go c.run()
+	return c
+}
+
+// Session gives the controller a session under which the broker is registered, and waits for the
+// outcome of the election: when it returns nil, somebody is the controller, and if it is this broker
+// then the cluster was read, leaders were elected and the brokers told.
+func (c *Controller) Session(ctx context.Context, zk Coordinator) error {
+	c.mu.Lock()
+	c.zk = zk
+	joined := make(chan struct{})
+	c.joined = joined
+	c.mu.Unlock()
+	c.raise(newSession)
+	select {
+	case <-joined:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.joinErr
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.ended:
+		return ErrNotController
+	}
+}
+
+// Lost takes the session away: it expired. Requests get ErrNotController until the next Session.
+func (c *Controller) Lost() {
+	c.mu.Lock()
+	c.zk = nil
+	c.mu.Unlock()
+	c.active.Store(false)
+	c.raise(newSession)
+}
+
+// Reread makes the controller look at everything again: the session's connection was lost and is back.
+func (c *Controller) Reread() { c.raise(reread) }
+
+// Active says whether this broker is the controller, as far as it knows.
+func (c *Controller) Active() bool { return c.active.Load() }
+
+// Stop ends the driver. The session is the caller's to close.
+func (c *Controller) Stop() {
+	c.end()
+	<-c.ended
+	c.active.Store(false)
+}
+
+// do runs f on the driver's goroutine while this broker is the controller, and waits for it until ctx
+// ends: then f may still be done.
+func (c *Controller) do(ctx context.Context, f func(*term) error) error {
+	done := make(chan error, 1)
+	job := func(t *term) {
+		if t == nil {
+			done <- ErrNotController
+			return
+		}
+		done <- f(t)
+	}
+	select {
+	case c.requests <- job:
+	case <-ctx.Done():
+		return ErrTimeout
+	case <-c.life.Done():
+		return ErrNotController
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ErrTimeout
+	}
 }

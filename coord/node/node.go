@@ -1,21 +1,44 @@
 // Package node is this broker's place in the cluster: its coordinator session, registration, metadata
 // image, controller and replicas, put together. The order is Connect, then store.Open (with
 // Node.TopicConfig, Node.HighWatermark and Node.OnOffline in its Config), then Start, then Stop.
+//
+// # Sessions
+//
+// The session's id and password are kept on disk (session.go), so that a broker that was killed ends
+// its former session at once when it is back, instead of waiting for its own ghost to expire. When the
+// session expires at run time the node makes a new one, registers anew and joins the election again, by
+// itself; meanwhile the replicas go on as they were told last. Data never waits for the coordinator.
+//
+// # Configuration
+//
+// Topics' and brokers' overrides are znodes, which every broker reads itself: all at Connect, those of
+// a new topic when the controller first names it, changed ones when /config/changes says so (configs.go).
 package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"platter/coord/cluster"
 	"platter/coord/controller"
 	"platter/coord/txn"
+	"platter/coord/zkclient"
 	"platter/engine/commitlog"
 	"platter/engine/store"
 	"platter/io/clock"
 	"platter/io/disk"
 	"platter/replication/host"
+)
+
+var (
+	// ErrIdentity: broker or cluster id contradict what the data directories say.
+	ErrIdentity = errors.New("identity mismatch")
+	// ErrRegistered: another broker is registered under this broker's id, or beside it.
+	ErrRegistered = errors.New("another broker is registered")
 )
 
 // Config is what a node needs to know; names of Kafka's settings beside the fields.
@@ -38,6 +61,7 @@ type Config struct {
 	Rack                  string // broker.rack
 	PartitionCountDefault int32  // num.partitions
 	ReplicationDefault    int16  // default.replication.factor
+	DeleteDisabled        bool   // delete.topic.enable=false
 
 	// LogConfig makes the engine's settings of a topic's overrides, MinISR its min.insync.replicas,
 	// CheckTopic says what is wrong with overrides.
@@ -47,47 +71,198 @@ type Config struct {
 }
 
 // Node is one broker in its cluster. Safe for concurrent use after Start.
-type Node struct{}
+type Node struct {
+	cfg       Config
+	clusterID string
+	configs   *configs
 
-// Connect opens a session, refuses a chroot in which foreign brokers live, makes or reads the cluster id
-// and reads all topics' overrides.
-func Connect(ctx context.Context, c Config) (*Node, error) { panic("stub") }
+	zk      atomic.Pointer[session]
+	image   atomic.Pointer[cluster.Image]
+	host    atomic.Pointer[host.Host]
+	id      int32
+	store   *store.Store
+	self    cluster.Broker // as registered; Epoch is in epoch
+	epoch   atomic.Int64
+	control *controller.Controller
+	ids     *txn.ProducerIDs
+
+	life    context.Context
+	end     context.CancelFunc
+	wake    chan struct{}
+	flags   atomic.Uint32
+	started atomic.Bool
+	ended   chan struct{}
+}
+
+// Connect opens a session, refuses a chroot in which foreign brokers live (*cluster.ForeignError), makes
+// or reads the cluster id and reads all topics' overrides. It gives up after ConnectTimeout.
+func Connect(ctx context.Context, c Config) (*Node, error) {
+	n := &Node{cfg: c, configs: newConfigs(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	n.life, n.end = context.WithCancel(context.Background())
+	if c.ConnectTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.ConnectTimeout)
+		defer cancel()
+	}
+	s, err := n.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	n.zk.Store(s)
+	if err := n.prepare(ctx, s); err != nil {
+		s.Close()
+		return nil, err
+	}
+	n.image.Store(cluster.NewImage(n.clusterID))
+	return n, nil
+}
+
+// prepare looks at the chroot before anything is changed in it, and then makes sure of what Kafka's
+// brokers expect there.
+func (n *Node) prepare(ctx context.Context, s *session) error {
+	if err := refuseForeign(ctx, s); err != nil {
+		return err
+	}
+	id, err := cluster.EnsureLayout(ctx, s)
+	if err != nil {
+		return err
+	}
+	n.clusterID = id
+	return n.configs.load(ctx, s, n.log)
+}
+
+// refuseForeign: joining a cluster that is not ours would harm somebody's data.
+func refuseForeign(ctx context.Context, s *session) error {
+	names, _, err := s.Children(ctx, cluster.BrokerIDsPath, nil)
+	if err != nil && !errors.Is(err, zkclient.ErrNoNode) {
+		return err
+	}
+	if _, err := cluster.ReadBrokers(ctx, s, names); err != nil {
+		return err
+	}
+	p, _, err := s.Get(ctx, cluster.ControllerPath, nil)
+	if errors.Is(err, zkclient.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	id, foreign, err := cluster.DecodeController(p)
+	if err != nil || foreign {
+		return &cluster.ForeignError{Path: cluster.ControllerPath, ID: id}
+	}
+	return nil
+}
 
 // ClusterID is /cluster/id.
-func (n *Node) ClusterID() string { panic("stub") }
+func (n *Node) ClusterID() string { return n.clusterID }
 
 // TopicConfig is for store.Config: a topic's settings as the coordinator knows them, else the defaults.
-func (n *Node) TopicConfig(topic string) commitlog.Config { panic("stub") }
+func (n *Node) TopicConfig(topic string) commitlog.Config {
+	return n.cfg.LogConfig(n.configs.topic(topic))
+}
 
 // HighWatermark is for store.Config; ok is false before Start and for what is no replica here.
-func (n *Node) HighWatermark(tp store.TP) (offset int64, ok bool) { panic("stub") }
+func (n *Node) HighWatermark(tp store.TP) (offset int64, ok bool) {
+	h := n.host.Load()
+	if h == nil {
+		return 0, false
+	}
+	return h.HighWatermark(tp)
+}
 
-// OnOffline is for store.Config: the replicas in the failed directory go offline.
-func (n *Node) OnOffline(dir string, cause error) { panic("stub") }
+// OnOffline is for store.Config: the controller is told that a directory failed, finds out which replicas
+// that concerns, and lets others lead.
+func (n *Node) OnOffline(dir string, cause error) {
+	n.log("a data directory is offline; its replicas are not served", "dir", dir, "err", cause)
+	n.raise(dirFailed)
+}
 
 // Start settles the broker id (writing meta.properties), ends this broker's former session, registers
 // with the endpoints as advertised, and joins the controller election. When it returns without error
 // the broker is registered and, if it is the controller, its partitions are led. The store stays the
 // caller's: close it after Stop.
 func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.Endpoint) error {
-	panic("stub")
+	zk := n.zk.Load()
+	if err := n.settleIdentity(ctx, zk, s); err != nil {
+		return err
+	}
+	n.store = s
+	n.host.Store(host.New(n.id, s, n.cfg.Clock))
+	n.self = cluster.Broker{ID: n.id, Endpoints: endpoints, Rack: n.cfg.Rack}
+	n.endFormerSession(ctx)
+	n.keepSession(zk)
+	if err := n.refuseOthers(ctx, zk); err != nil {
+		return err
+	}
+	if err := n.register(ctx, zk, true); err != nil {
+		return err
+	}
+	n.control = controller.New(controller.Config{
+		BrokerID:              n.id,
+		PartitionCountDefault: n.cfg.PartitionCountDefault,
+		ReplicationDefault:    n.cfg.ReplicationDefault,
+		DeleteDisabled:        n.cfg.DeleteDisabled,
+		CheckTopic:            n.cfg.CheckTopic,
+		Unclean:               func(topic string) bool { return n.configs.topic(topic)["unclean.leader.election.enable"] == "true" },
+		Brokers:               &local{n: n},
+		Clock:                 n.cfg.Clock,
+		Log:                   n.cfg.Log,
+	})
+	n.ids = txn.New(n.control)
+	n.started.Store(true)
+	go n.run()
+	n.raise(configNews)
+	return n.control.Session(ctx, zk)
 }
 
 // Stop leaves the cluster: the session is closed, so the registration goes at once. Replicas refuse
-// appends afterwards.
-func (n *Node) Stop(ctx context.Context) error { panic("stub") }
+// appends afterwards. It may be called without or after a failed Start.
+func (n *Node) Stop(ctx context.Context) error {
+	n.end()
+	if n.started.Load() {
+		<-n.ended
+		n.control.Stop()
+		n.ids.Close()
+	}
+	err := n.leave(ctx)
+	if h := n.host.Load(); h != nil {
+		h.Close()
+	}
+	return err
+}
+
+// leave closes the session, within ctx.
+func (n *Node) leave(ctx context.Context) error {
+	zk := n.zk.Load()
+	done := make(chan error, 1)
+	go func() { done <- zk.Close() }()
+	select {
+	case err := <-done:
+		if err == nil && n.store != nil {
+			n.forgetSession()
+		}
+		return err
+	case <-ctx.Done():
+		zk.Drop()
+		return fmt.Errorf("the coordinator session was not closed in time, it will expire: %w", ctx.Err())
+	}
+}
 
 // BrokerID is settled by Start.
-func (n *Node) BrokerID() int32 { panic("stub") }
+func (n *Node) BrokerID() int32 { return n.id }
 
 // Image is the newest metadata image, never nil; empty before Start.
-func (n *Node) Image() *cluster.Image { panic("stub") }
+func (n *Node) Image() *cluster.Image { return n.image.Load() }
 
 // Controller is this broker's part in the controller; valid after Start.
-func (n *Node) Controller() *controller.Controller { panic("stub") }
+func (n *Node) Controller() *controller.Controller { return n.control }
 
 // Host is all replicas of this broker; valid after Start.
-func (n *Node) Host() *host.Host { panic("stub") }
+func (n *Node) Host() *host.Host { return n.host.Load() }
 
 // ProducerIDs hands out producer ids; valid after Start.
-func (n *Node) ProducerIDs() *txn.ProducerIDs { panic("stub") }
+func (n *Node) ProducerIDs() *txn.ProducerIDs { return n.ids }
+
+// log reports what an operator should look at.
+func (n *Node) log(msg string, args ...any) { n.cfg.Log.Warn(msg, args...) }

@@ -33,6 +33,7 @@ type PartitionState struct {
 	ISR             []int32
 	Replicas        []int32
 	PartitionEpoch  int32 // version of the state znode
+	New             bool  // it was just created: no log of it can be anywhere yet
 	MinISR          int
 	Config          commitlog.Config
 }
@@ -42,6 +43,7 @@ type logs interface {
 	Get(store.TP) *commitlog.Log
 	TopicID(store.TP) store.UUID
 	Create(store.TP, store.UUID, commitlog.Config) (*commitlog.Log, error)
+	CreateNew(store.TP, store.UUID, commitlog.Config) (*commitlog.Log, error)
 	Delete(store.TP) error
 	HighWatermarkCheckpoint(store.TP) int64
 }
@@ -127,7 +129,11 @@ func (h *Host) ensure(sh *shard, s *PartitionState) (*held, error) {
 		}
 		return r, nil
 	}
-	l, err := h.store.Create(s.TP, s.TopicID, s.Config)
+	create := h.store.Create
+	if s.New {
+		create = h.store.CreateNew
+	}
+	l, err := create(s.TP, s.TopicID, s.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -161,10 +167,17 @@ func (h *Host) stop(tp store.TP, remove bool) error {
 		r.Stop()
 		h.count(r.topicID, tp.Topic, -1)
 	}
-	if !remove || h.store.Get(tp) == nil {
+	if !remove {
 		return nil
 	}
 	return h.store.Delete(tp)
+}
+
+// Close stops all replicas: appends and reads are refused from now on. Their logs stay open.
+func (h *Host) Close() {
+	var tps []store.TP
+	h.All(func(tp store.TP, _ *replica.Replica) { tps = append(tps, tp) })
+	h.Stop(tps, false)
 }
 
 // Reconfigure gives a topic's replicas their new settings.

@@ -1,0 +1,263 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"platter/coord/cluster"
+	"platter/coord/zkclient"
+	"platter/engine/store"
+)
+
+// ErrDeleteDisabled: delete.topic.enable is false.
+var ErrDeleteDisabled = errors.New("topic deletion is disabled")
+
+// DeleteTopics deletes by name and waits until the replicas are stopped, or ctx ends. From the first
+// moment the topics' names and ids are unknown to clients.
+func (c *Controller) DeleteTopics(ctx context.Context, names []string) []error {
+	out := make([]error, len(names))
+	results := make(chan []error, 1)
+	err := c.do(ctx, func(t *term) error {
+		results <- t.deleteTopics(names)
+		return nil
+	})
+	select {
+	case out = <-results:
+	default:
+		for i := range out {
+			out[i] = err
+		}
+	}
+	return out
+}
+
+func (t *term) deleteTopics(names []string) []error {
+	out := make([]error, len(names))
+	var ops []zkclient.Op
+	marked := map[string]bool{}
+	for i, name := range names {
+		topic := t.core.topics[name]
+		switch {
+		case t.c.cfg.DeleteDisabled:
+			out[i] = ErrDeleteDisabled
+		case topic == nil || topic.deleting && !marked[name]:
+			out[i] = fmt.Errorf("%w: '%s'", ErrUnknownTopic, name)
+		case !marked[name]:
+			marked[name] = true
+			ops = append(ops, zkclient.CreateOp(cluster.DeleteTopicPath(name), nil, zkclient.Persistent))
+		}
+	}
+	err := t.mark(ops)
+	if err == nil {
+		err = t.readDeletes()
+	}
+	if err != nil {
+		t.unknown(err)
+	}
+	for i, name := range names {
+		if out[i] != nil {
+			continue
+		}
+		if topic := t.core.topics[name]; topic != nil {
+			out[i] = fmt.Errorf("%w: '%s' is marked for deletion", ErrTimeout, name)
+			if err != nil && !topic.deleting {
+				out[i] = fmt.Errorf("%w: %v", ErrNotController, err)
+			}
+		}
+	}
+	return out
+}
+
+// mark creates the markers of topics to delete; one that is there already is as good.
+func (t *term) mark(ops []zkclient.Op) error {
+	for len(ops) > 0 {
+		n := min(len(ops), multiOpsMax)
+		_, err := t.multi(ops[:n]...)
+		var refused *opError
+		switch {
+		case errors.As(err, &refused) && errors.Is(err, zkclient.ErrNodeExists):
+			ops = append(append([]zkclient.Op(nil), ops[:refused.index]...), ops[refused.index+1:]...)
+			continue
+		case err != nil:
+			return err
+		}
+		ops = ops[n:]
+	}
+	return nil
+}
+
+// readDeletes does what /admin/delete_topics asks for. A topic with a replica on a broker that is not
+// there waits until the broker is back.
+func (t *term) readDeletes() error {
+	names, err := t.children(deletesNews, cluster.DeleteTopicsPath)
+	if err != nil {
+		return err
+	}
+	var doomed []*topic
+	for _, name := range names {
+		topic := t.core.topics[name]
+		switch {
+		case t.c.cfg.DeleteDisabled && topic != nil:
+			t.c.cfg.Log.Warn("topic deletion is disabled; a request of another tool is dropped", "topic", name)
+			if err := t.remove(cluster.DeleteTopicPath(name)); err != nil {
+				return err
+			}
+		case topic == nil:
+			if err := t.removeAll(name); err != nil {
+				return err
+			}
+		default:
+			t.core.hide(topic)
+			doomed = append(doomed, topic)
+		}
+	}
+	t.push() // nobody learns of the topics any more
+	for _, topic := range doomed {
+		if !t.stopReplicas(topic) {
+			continue
+		}
+		if err := t.removeZnodes(topic); err != nil {
+			return err
+		}
+		t.core.removeTopic(topic.name)
+		t.c.cfg.Log.Info("topic is deleted", "topic", topic.name, "id", topic.id)
+	}
+	return nil
+}
+
+// stopReplicas makes all brokers of a topic drop its replicas; false: not all could be told.
+func (t *term) stopReplicas(topic *topic) bool {
+	byBroker := map[int32][]StopPartition{}
+	for i := range topic.parts {
+		for _, id := range topic.parts[i].replicas {
+			byBroker[id] = append(byBroker[id], StopPartition{
+				TP:          store.TP{Topic: topic.name, Partition: int32(i)},
+				LeaderEpoch: LeaderEpochDeleted,
+				Delete:      true,
+			})
+		}
+	}
+	all := true
+	for id, parts := range byBroker {
+		b, live := t.core.brokers[id]
+		if !live {
+			t.c.cfg.Log.Info("a topic's deletion waits for a broker", "topic", topic.name, "broker", id)
+			all = false
+			continue
+		}
+		h := Header{ControllerID: t.c.cfg.BrokerID, ControllerEpoch: t.epoch, BrokerEpoch: b.Epoch}
+		errs, err := t.c.cfg.Brokers.StopReplica(t.ctx, b, StopReplica{Header: h, Partitions: parts})
+		if err == nil {
+			err = errors.Join(errs...)
+		}
+		if err != nil {
+			t.c.cfg.Log.Error("a broker did not drop its replicas", "topic", topic.name, "broker", id, "err", err)
+			all = false
+		}
+	}
+	return all
+}
+
+// removeZnodes removes a topic's znodes from the leaves up, in multis that fit; the marker goes last, so
+// that a controller that dies in between leaves a deletion behind that its successor finishes.
+func (t *term) removeZnodes(topic *topic) error {
+	var b batch
+	flush := func() error {
+		if len(b.ops) == 0 {
+			return nil
+		}
+		_, err := t.multi(b.ops...)
+		b = batch{}
+		return err
+	}
+	put := func(paths ...string) error {
+		var ops []zkclient.Op
+		for _, p := range paths {
+			ops = append(ops, zkclient.DeleteOp(p, -1))
+		}
+		if b.full(ops) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		b.add(ops...)
+		return nil
+	}
+	err := func() error {
+		for i := range topic.parts {
+			if err := put(cluster.StatePath(topic.name, int32(i)), cluster.PartitionPath(topic.name, int32(i))); err != nil {
+				return err
+			}
+		}
+		err := put(cluster.PartitionsPath(topic.name), cluster.TopicPath(topic.name),
+			cluster.TopicConfigPath(topic.name), cluster.DeleteTopicPath(topic.name))
+		if err != nil {
+			return err
+		}
+		return flush()
+	}()
+	var refused *opError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	// The znodes are not what we think: partly removed before, or with more below them.
+	return t.removeAll(topic.name)
+}
+
+// removeAll removes whatever znodes there are of a topic, the marker last.
+func (t *term) removeAll(name string) error {
+	for _, path := range []string{cluster.TopicPath(name), cluster.TopicConfigPath(name)} {
+		if err := t.removeTree(path); err != nil {
+			return err
+		}
+	}
+	return t.remove(cluster.DeleteTopicPath(name))
+}
+
+// removeTree removes a znode with all below it, one by one.
+func (t *term) removeTree(path string) error {
+	names, _, err := t.zk.Children(t.ctx, path, nil)
+	if isNoNode(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := t.removeTree(path + "/" + name); err != nil {
+			return err
+		}
+	}
+	return t.remove(path)
+}
+
+// remove removes one znode; a missing one is no error.
+func (t *term) remove(path string) error {
+	_, err := t.multi(zkclient.DeleteOp(path, -1))
+	if isNoNode(err) {
+		return nil
+	}
+	return err
+}
+
+// forget drops a topic whose znode vanished without a marker: another tool removed it. Its replicas are
+// stopped, their logs stay.
+func (t *term) forget(name string) {
+	topic := t.core.topics[name]
+	if topic.deleting {
+		return // ours to finish
+	}
+	t.c.cfg.Log.Warn("a topic's znode is gone without a deletion; its logs are kept", "topic", name)
+	for _, b := range t.core.liveBrokers() {
+		var parts []StopPartition
+		for i := range topic.parts {
+			parts = append(parts, StopPartition{TP: store.TP{Topic: name, Partition: int32(i)}, LeaderEpoch: LeaderEpochDeleted})
+		}
+		h := Header{ControllerID: t.c.cfg.BrokerID, ControllerEpoch: t.epoch, BrokerEpoch: b.Epoch}
+		if _, err := t.c.cfg.Brokers.StopReplica(t.ctx, b, StopReplica{Header: h, Partitions: parts}); err != nil {
+			t.c.cfg.Log.Error("a broker did not stop its replicas", "topic", name, "broker", b.ID, "err", err)
+		}
+	}
+	t.core.removeTopic(name)
+}

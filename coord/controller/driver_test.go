@@ -1,0 +1,391 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"platter/coord/cluster"
+	"platter/coord/zkclient"
+	"platter/coord/zkserver"
+	"platter/engine/store"
+	"platter/io/clock"
+	"platter/io/memdisk"
+)
+
+// brokers is a way to brokers that only remembers what they were told.
+type brokers struct {
+	mu      sync.Mutex
+	leads   map[store.TP]PartitionState // by the last word
+	stopped []store.TP
+	image   *cluster.Image
+	refuse  map[store.TP]error
+}
+
+func newBrokers() *brokers {
+	return &brokers{leads: map[store.TP]PartitionState{}, image: cluster.NewImage("c"), refuse: map[store.TP]error{}}
+}
+
+func (b *brokers) LeaderAndISR(_ context.Context, to cluster.Broker, r LeaderAndISR) ([]error, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	errs := make([]error, len(r.Partitions))
+	for i, p := range r.Partitions {
+		if errs[i] = b.refuse[p.TP]; errs[i] == nil {
+			b.leads[p.TP] = p
+		}
+	}
+	return errs, nil
+}
+
+func (b *brokers) StopReplica(_ context.Context, to cluster.Broker, r StopReplica) ([]error, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range r.Partitions {
+		if p.Delete {
+			b.stopped = append(b.stopped, p.TP)
+		}
+	}
+	return make([]error, len(r.Partitions)), nil
+}
+
+func (b *brokers) UpdateMetadata(_ context.Context, to cluster.Broker, r UpdateMetadata) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.image = b.image.Apply(r.Update, func(string) map[string]string { return nil })
+	return nil
+}
+
+func (b *brokers) look() *cluster.Image {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.image
+}
+
+// coordinator is an embedded server on a disk in memory.
+type coordinator struct {
+	t    *testing.T
+	disk *memdisk.FS
+	addr string
+	srv  *zkserver.Server
+}
+
+func startCoordinator(t *testing.T) *coordinator {
+	c := &coordinator{t: t, disk: memdisk.New(memdisk.Options{}), addr: "127.0.0.1:0"}
+	c.start()
+	t.Cleanup(func() { c.srv.Close() })
+	return c
+}
+
+func (c *coordinator) start() {
+	c.t.Helper()
+	srv, err := zkserver.Start(context.Background(), zkserver.Config{
+		FS: c.disk, Clock: clock.Real{}, Dir: "/zk", Addr: c.addr, TickMs: 100, Log: quiet,
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.srv, c.addr = srv, srv.Addr().String()
+}
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+func (c *coordinator) client() *zkclient.Client {
+	c.t.Helper()
+	zk, err := zkclient.Connect(c.t.Context(), zkclient.Config{Servers: []string{c.addr}, SessionTimeout: 4 * time.Second})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(zk.Drop)
+	return zk
+}
+
+// join registers a broker and runs its controller.
+func (c *coordinator) join(id int32, b Brokers) (*Controller, *zkclient.Client) {
+	c.t.Helper()
+	zk := c.client()
+	if _, err := cluster.EnsureLayout(c.t.Context(), zk); err != nil {
+		c.t.Fatal(err)
+	}
+	self := cluster.Broker{ID: id, Endpoints: []cluster.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "h", Port: 9092}}}
+	if _, err := zk.Create(c.t.Context(), cluster.BrokerPath(id), cluster.EncodeBroker(self, 0), zkclient.Ephemeral); err != nil {
+		c.t.Fatal(err)
+	}
+	ctl := New(Config{BrokerID: id, PartitionCountDefault: 1, ReplicationDefault: 1, Brokers: b, Clock: clock.Real{}, Log: quiet,
+		CheckTopic: func(o map[string]string) error {
+			if v, ok := o["bad"]; ok {
+				return fmt.Errorf("bad=%s", v)
+			}
+			return nil
+		}})
+	c.t.Cleanup(ctl.Stop)
+	if err := ctl.Session(c.t.Context(), zk); err != nil {
+		c.t.Fatal(err)
+	}
+	return ctl, zk
+}
+
+func TestCreateAndDelete(t *testing.T) {
+	c := startCoordinator(t)
+	b := newBrokers()
+	ctl, zk := c.join(1, b)
+	ctx := t.Context()
+
+	out := ctl.CreateTopics(ctx, []NewTopic{
+		{Name: "a.b", PartitionCount: 3, ReplicationFactor: 1},
+		{Name: "a_b", PartitionCount: 1, ReplicationFactor: 1},
+		{Name: "a.b", PartitionCount: 1, ReplicationFactor: 1},
+		{Name: "two", PartitionCount: 1, ReplicationFactor: 2},
+		{Name: "none", PartitionCount: 0, ReplicationFactor: 1},
+		{Name: "sl/ash", PartitionCount: 1, ReplicationFactor: 1},
+		{Name: "conf", PartitionCount: 1, ReplicationFactor: 1, Configs: map[string]*string{"bad": ptr("x")}},
+		{Name: "null", PartitionCount: 1, ReplicationFactor: 1, Configs: map[string]*string{"x": nil}},
+		{Name: "hand", PartitionCount: -1, ReplicationFactor: -1, Assignment: [][]int32{{1}, {1}}},
+		{Name: "far", PartitionCount: -1, ReplicationFactor: -1, Assignment: [][]int32{{7}}},
+		{Name: "dry", PartitionCount: -1, ReplicationFactor: -1, ValidateOnly: true},
+	})
+	for i, want := range []error{nil, ErrInvalidTopic, ErrTopicExists, ErrInvalidReplication, ErrInvalidPartitions,
+		ErrInvalidTopic, ErrInvalidConfig, ErrInvalidConfig, nil, ErrInvalidAssignment, nil} {
+		if !errors.Is(out[i].Err, want) {
+			t.Errorf("%s: %v, want %v", out[i].Name, out[i].Err, want)
+		}
+	}
+	image := b.look()
+	if len(image.Topics) != 2 || len(image.Topic("a.b").Partitions) != 3 || image.TopicByID(out[0].ID) == nil {
+		t.Fatalf("image: %+v", image.Topics)
+	}
+	if p := image.Topic("hand").Partitions[1]; p.Leader != 1 || p.ControllerEpoch != 1 || p.LeaderEpoch != 0 {
+		t.Fatalf("partition: %+v", p)
+	}
+	if p, _, err := zk.Get(ctx, "/brokers/topics/a.b/partitions/2/state", nil); err != nil ||
+		string(p) != `{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}` {
+		t.Fatalf("state: %s, %v", p, err)
+	}
+
+	errs := ctl.DeleteTopics(ctx, []string{"a.b", "nope", "a.b"})
+	if errs[0] != nil || !errors.Is(errs[1], ErrUnknownTopic) {
+		t.Fatalf("delete: %v", errs)
+	}
+	if b.look().Topic("a.b") != nil || b.look().TopicByID(out[0].ID) != nil {
+		t.Fatal("the deleted topic is still in the image")
+	}
+	for _, path := range []string{"/brokers/topics/a.b", "/config/topics/a.b", "/admin/delete_topics/a.b"} {
+		if _, err := zk.Exists(ctx, path, nil); !errors.Is(err, zkclient.ErrNoNode) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if len(b.stopped) != 3 {
+		t.Errorf("stopped: %v", b.stopped)
+	}
+	again := ctl.CreateTopics(ctx, []NewTopic{{Name: "a.b", PartitionCount: 1, ReplicationFactor: 1}})
+	if again[0].Err != nil || again[0].ID == out[0].ID {
+		t.Fatalf("created again: %+v", again[0])
+	}
+}
+
+func ptr(s string) *string { return &s }
+
+func TestManyPartitions(t *testing.T) {
+	c := startCoordinator(t)
+	b := newBrokers()
+	ctl, zk := c.join(1, b)
+	const n = 10_000
+	out := ctl.CreateTopics(t.Context(), []NewTopic{{Name: "big", PartitionCount: n, ReplicationFactor: 1}})
+	if out[0].Err != nil {
+		t.Fatal(out[0].Err)
+	}
+	if got := len(b.look().Topic("big").Partitions); got != n {
+		t.Fatalf("%d partitions", got)
+	}
+	if errs := ctl.DeleteTopics(t.Context(), []string{"big"}); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	if names, _, err := zk.Children(t.Context(), cluster.TopicsPath, nil); err != nil || len(names) != 0 {
+		t.Fatalf("left: %v, %v", names, err)
+	}
+}
+
+// TestOthersTools: topics and deletions that another tool asks for by znodes.
+func TestOthersTools(t *testing.T) {
+	c := startCoordinator(t)
+	b := newBrokers()
+	_, zk := c.join(1, b)
+	ctx := t.Context()
+	if _, err := zk.Create(ctx, "/brokers/topics/old", []byte(`{"version":1,"partitions":{"1":[1],"0":[1]}}`), zkclient.Persistent); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := zk.Create(ctx, "/brokers/topics/junk", []byte(`junk`), zkclient.Persistent); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the topic is led", func() bool {
+		topic := b.look().Topic("old")
+		return topic != nil && len(topic.Partitions) == 2 && topic.Partitions[1].Leader == 1 && topic.ID != store.UUID{}
+	})
+	p, _, err := zk.Get(ctx, "/brokers/topics/old", nil)
+	if a, err2 := cluster.DecodeAssignment(p); err != nil || err2 != nil || a.ID != b.look().Topic("old").ID {
+		t.Fatalf("%s: %v, %v", p, err, err2)
+	}
+	for _, name := range []string{"old", "junk", "never"} {
+		if _, err := zk.Create(ctx, "/admin/delete_topics/"+name, nil, zkclient.Persistent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the deletions are done", func() bool {
+		names, _, err := zk.Children(ctx, "/admin/delete_topics", nil)
+		topics, _, err2 := zk.Children(ctx, cluster.TopicsPath, nil)
+		return err == nil && err2 == nil && len(names) == 0 && len(topics) == 0
+	})
+}
+
+// TestRestart: a broker that comes back is elected anew, with a new epoch; unfinished work is finished.
+func TestRestart(t *testing.T) {
+	c := startCoordinator(t)
+	ctx := t.Context()
+	ctl, zk := c.join(1, newBrokers())
+	ctl.CreateTopics(ctx, []NewTopic{
+		{Name: "t", PartitionCount: 3, ReplicationFactor: 1},
+		{Name: "gone", PartitionCount: 2, ReplicationFactor: 1},
+	})
+	ctl.Stop()
+	must(t, zk.Delete(ctx, "/brokers/topics/t/partitions/2/state", -1)) // as if cut short
+	_, err := zk.Create(ctx, "/admin/delete_topics/gone", nil, zkclient.Persistent)
+	must(t, err)
+	must(t, zk.Delete(ctx, "/brokers/topics/gone/partitions/1/state", -1))
+	must(t, zk.Close())
+
+	b := newBrokers()
+	_, zk = c.join(1, b)
+	image := b.look()
+	if len(image.Topics) != 1 {
+		t.Fatalf("topics: %v", image.Topics)
+	}
+	for i, want := range []int32{1, 1, 0} {
+		if p := image.Topic("t").Partitions[i]; p.LeaderEpoch != want || p.Leader != 1 || !slices.Equal(p.ISR, []int32{1}) {
+			t.Errorf("partition %d: %+v", i, p)
+		}
+	}
+	if image.ControllerEpoch != 2 {
+		t.Errorf("controller epoch %d", image.ControllerEpoch)
+	}
+	if _, err := zk.Exists(ctx, "/brokers/topics/gone", nil); !errors.Is(err, zkclient.ErrNoNode) {
+		t.Errorf("the deletion was not finished: %v", err)
+	}
+}
+
+// TestOfflineReplica: a replica that its broker cannot serve has no leader, and gets one again when the
+// broker registers anew.
+func TestOfflineReplica(t *testing.T) {
+	c := startCoordinator(t)
+	b := newBrokers()
+	ctl, zk := c.join(1, b)
+	ctl.CreateTopics(t.Context(), []NewTopic{{Name: "t", PartitionCount: 2, ReplicationFactor: 1}})
+	b.mu.Lock()
+	b.refuse[store.TP{Topic: "t", Partition: 1}] = errors.New("disk on fire")
+	b.mu.Unlock()
+	_, err := zk.Create(t.Context(), cluster.LogDirEventSequencePath(), cluster.EncodeLogDirEvent(1), zkclient.PersistentSequential)
+	must(t, err)
+	eventually(t, "the partition has no leader", func() bool {
+		p := b.look().Topic("t").Partitions[1]
+		return p.Leader == -1 && slices.Equal(p.ISR, []int32{1}) && slices.Equal(p.OfflineReplicas, []int32{1})
+	})
+	if p := b.look().Topic("t").Partitions[0]; p.Leader != 1 {
+		t.Fatalf("the other partition: %+v", p)
+	}
+}
+
+// TestElection: two brokers, one controller; when it goes the other takes over with the next epoch, and
+// what the first still writes is refused.
+func TestElection(t *testing.T) {
+	c := startCoordinator(t)
+	ctx := t.Context()
+	first, zk1 := c.join(1, newBrokers())
+	b := newBrokers()
+	second, _ := c.join(2, b)
+	if !first.Active() || second.Active() {
+		t.Fatalf("active: %v, %v", first.Active(), second.Active())
+	}
+	if out := second.CreateTopics(ctx, []NewTopic{{Name: "t", PartitionCount: 1, ReplicationFactor: 1}}); !errors.Is(out[0].Err, ErrNotController) {
+		t.Fatalf("created by no controller: %v", out[0].Err)
+	}
+	must(t, zk1.Delete(ctx, cluster.ControllerPath, -1)) // the deposed one does not know yet, or loses the race
+	eventually(t, "there is one controller", func() bool { return first.Active() != second.Active() })
+	must(t, zk1.Close())
+	eventually(t, "the second is the controller", second.Active)
+	if b.look().ControllerEpoch < 2 {
+		t.Fatalf("epoch %d", b.look().ControllerEpoch)
+	}
+	out := second.CreateTopics(ctx, []NewTopic{{Name: "t", PartitionCount: 1, ReplicationFactor: 1}})
+	must(t, out[0].Err)
+	if out := first.CreateTopics(ctx, []NewTopic{{Name: "u", PartitionCount: 1, ReplicationFactor: 1}}); out[0].Err == nil {
+		t.Fatal("a deposed controller created a topic")
+	}
+}
+
+// TestForeign: somebody else's cluster is refused.
+func TestForeign(t *testing.T) {
+	c := startCoordinator(t)
+	zk := c.client()
+	must(t, zk.Ensure(t.Context(), cluster.ControllerPath, []byte(`{"version":2,"brokerid":7,"timestamp":"1","kraftControllerEpoch":-1}`)))
+	_, err := cluster.EnsureLayout(t.Context(), zk)
+	must(t, err)
+	ctl := New(Config{BrokerID: 1, Brokers: newBrokers(), Clock: clock.Real{}, Log: quiet})
+	defer ctl.Stop()
+	var foreign *cluster.ForeignError
+	if err := ctl.Session(t.Context(), zk); !errors.As(err, &foreign) || foreign.ID != 7 {
+		t.Fatalf("session: %v", err)
+	}
+}
+
+// TestAway: the coordinator dies under the controller and comes back.
+func TestAway(t *testing.T) {
+	c := startCoordinator(t)
+	b := newBrokers()
+	ctl, zk := c.join(1, b)
+	must(t, c.srv.Close())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if out := ctl.CreateTopics(ctx, []NewTopic{{Name: "t", PartitionCount: 1, ReplicationFactor: 1}}); out[0].Err == nil {
+		t.Fatal("created without a coordinator")
+	}
+	c.start()
+	ctl.Reread()
+	eventually(t, "topics can be created again", func() bool {
+		out := ctl.CreateTopics(t.Context(), []NewTopic{{Name: "u", PartitionCount: 1, ReplicationFactor: 1}})
+		return out[0].Err == nil || errors.Is(out[0].Err, ErrTopicExists)
+	})
+	if first, _, err := ctl.ProducerIDBlock(t.Context()); err != nil || first != 0 {
+		t.Fatalf("block %d, %v", first, err)
+	}
+	if first, n, err := ctl.ProducerIDBlock(t.Context()); err != nil || first != 1000 || n != 1000 {
+		t.Fatalf("block %d, %v", first, err)
+	}
+	p, _, err := zk.Get(t.Context(), cluster.ProducerIDBlockPath, nil)
+	must(t, err)
+	if string(p) != `{"version":1,"broker":1,"block_start":"1000","block_end":"1999"}` {
+		t.Fatalf("block: %s", p)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for range 2000 {
+		if f() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("not in ten seconds: " + what)
+}

@@ -1,0 +1,192 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"platter/coord/cluster"
+	"platter/coord/zkclient"
+)
+
+// Flags are what there is news of; raised by anybody, lowered by the driver, which then reads.
+const (
+	newSession uint32 = 1 << iota
+	reread
+	controllerNews
+	brokersNews
+	topicsNews
+	deletesNews
+	logDirNews
+)
+
+// The driver waits this long after a failure that no event will end, doubling up to the maximum.
+const (
+	retryDelayMin = 250 * time.Millisecond
+	retryDelayMax = 30 * time.Second
+)
+
+// raise notes news and wakes the driver. It never blocks.
+func (c *Controller) raise(f uint32) {
+	c.flags.Or(f)
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// term is one time of being the controller, the driver's state.
+type term struct {
+	c   *Controller
+	ctx context.Context
+	zk  Coordinator
+	*watches
+	core *core
+	// epoch is the controller epoch, fence the version of /controller_epoch that all writes check.
+	epoch int32
+	fence int32
+	// loaded: the core holds what was read; else everything has to be read first.
+	loaded bool
+	// deposed: a write was refused; what is ours has to be found out anew.
+	deposed bool
+}
+
+// run is the driver.
+func (c *Controller) run() {
+	defer close(c.ended)
+	var t *term
+	var w *watches
+	for {
+		select {
+		case <-c.life.Done():
+			return
+		case job := <-c.requests:
+			if t != nil && t.loaded {
+				job(t)
+			} else {
+				job(nil)
+			}
+		case <-c.wake:
+		}
+		flags := c.flags.Swap(0)
+		if flags&newSession != 0 {
+			t, w = nil, nil
+			c.active.Store(false)
+			if zk := c.session(); zk != nil {
+				w = &watches{c: c, zk: zk}
+				flags |= controllerNews
+			}
+		}
+		if w == nil {
+			continue
+		}
+		t = c.turn(t, w, flags)
+	}
+}
+
+// turn handles news; it returns the term, or nil when this broker is not the controller.
+func (c *Controller) turn(t *term, w *watches, flags uint32) *term {
+	var err error
+	if flags&(controllerNews|reread) != 0 {
+		t, err = c.elect(t, w)
+	}
+	if err == nil && t != nil {
+		err = t.news(flags)
+	}
+	c.active.Store(t != nil && t.loaded)
+	switch {
+	case err == nil:
+		c.retryDelay = retryDelayMin
+		c.join(nil)
+	case c.life.Err() != nil:
+	case errors.Is(err, zkclient.ErrSessionExpired), errors.Is(err, zkclient.ErrClosed):
+		// A new session will come.
+	case errors.Is(err, errDeposed):
+		t.depose()
+		return nil
+	default:
+		c.cfg.Log.Error("controller: will read the cluster again", "err", err)
+		if t != nil {
+			t.loaded = false
+		}
+		c.cfg.Clock.AfterFunc(c.retryDelay, func() { c.raise(reread) })
+		c.retryDelay = min(2*c.retryDelay, retryDelayMax)
+		var foreign *cluster.ForeignError
+		if errors.As(err, &foreign) {
+			c.join(err)
+		}
+	}
+	return t
+}
+
+// depose ends a term whose write was refused.
+func (t *term) depose() {
+	t.c.cfg.Log.Warn("this broker is not the controller any more", "epoch", t.epoch)
+	t.deposed, t.loaded = true, false
+	t.c.raise(controllerNews)
+}
+
+func (c *Controller) session() Coordinator {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.zk
+}
+
+// join answers a waiting Session.
+func (c *Controller) join(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.joined != nil {
+		c.joinErr = err
+		close(c.joined)
+		c.joined = nil
+	}
+}
+
+// news acts on what there is news of.
+func (t *term) news(flags uint32) error {
+	if !t.loaded || flags&reread != 0 {
+		return t.load()
+	}
+	if flags&(brokersNews|topicsNews) != 0 {
+		if flags&brokersNews != 0 {
+			if err := t.readBrokers(); err != nil {
+				return err
+			}
+		}
+		if flags&topicsNews != 0 {
+			if err := t.readTopics(); err != nil {
+				return err
+			}
+		}
+		if err := t.settle(); err != nil {
+			return err
+		}
+	}
+	if flags&logDirNews != 0 {
+		if err := t.readLogDirEvents(); err != nil {
+			return err
+		}
+	}
+	if flags&(deletesNews|brokersNews) != 0 {
+		return t.readDeletes()
+	}
+	return nil
+}
+
+// settleRoundsMax bounds settle: states that somebody else keeps changing are no reason to spin.
+const settleRoundsMax = 10
+
+// settle elects until nothing is left to elect, and tells the brokers.
+func (t *term) settle() error {
+	for range settleRoundsMax {
+		changes := t.core.elections()
+		if err := t.writeStates(changes); err != nil {
+			return err
+		}
+		if news := t.push(); !news && len(changes) == 0 {
+			return nil
+		}
+	}
+	return errors.New("elections do not come to rest")
+}

@@ -1,0 +1,238 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"platter/coord/cluster"
+	"platter/coord/zkclient"
+)
+
+// changeExpiry is how long a config change stands in /config/changes before some broker removes it
+// (ZkNodeChangeNotificationListener).
+const changeExpiry = 15 * time.Minute
+
+// configs are the overrides of topics and brokers, as last read. The inner maps are immutable.
+type configs struct {
+	mu      sync.Mutex
+	topics  map[string]map[string]string
+	brokers map[string]map[string]string // "" is the cluster default
+	last    string                       // the newest change that was acted on
+	armed   atomic.Bool                  // a watch on the changes is set
+}
+
+func newConfigs() *configs {
+	return &configs{topics: map[string]map[string]string{}, brokers: map[string]map[string]string{}}
+}
+
+// topic gives a topic's overrides; nil when none are known.
+func (c *configs) topic(name string) map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.topics[name]
+}
+
+// broker gives all brokers' overrides, as Image.BrokerConfigs has them.
+func (c *configs) broker() map[string]map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.brokers)
+}
+
+// put takes in one entity's value, and says whether that is a change.
+func (c *configs) put(kind, name string, values map[string]string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in := c.topics
+	if kind == "brokers" {
+		in = c.brokers
+		if name == cluster.DefaultBrokersEntity {
+			name = ""
+		}
+	}
+	old, known := in[name]
+	if values == nil {
+		delete(in, name)
+		return known
+	}
+	in[name] = values
+	return !known || !maps.Equal(old, values)
+}
+
+// unknown are those of the topics that were never read.
+func (c *configs) unknown(topics []string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []string
+	for _, t := range topics {
+		if _, ok := c.topics[t]; !ok {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// load reads all overrides.
+func (c *configs) load(ctx context.Context, zk *session, log func(string, ...any)) error {
+	var entities []string
+	for _, kind := range []string{"topics", "brokers"} {
+		names, _, err := zk.Children(ctx, "/config/"+kind, nil)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			entities = append(entities, kind+"/"+name)
+		}
+	}
+	_, err := c.read(ctx, zk, entities, log)
+	return err
+}
+
+// read reads entities ("topics/t") anew and gives those that changed. A value that makes no sense is
+// reported, and the former one stays.
+func (c *configs) read(ctx context.Context, zk *session, entities []string, log func(string, ...any)) (changed []string, err error) {
+	paths := make([]string, len(entities))
+	for i, e := range entities {
+		paths[i] = "/config/" + e
+	}
+	nodes, err := zk.GetMany(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range nodes {
+		kind, name, _ := cluster.ConfigEntity(entities[i])
+		values := map[string]string{} // a topic without a znode has none
+		switch {
+		case errors.Is(n.Err, zkclient.ErrNoNode):
+		case n.Err != nil:
+			return nil, n.Err
+		default:
+			if values, err = cluster.DecodeConfig(n.Data); err != nil {
+				log("overrides are not usable; the former ones stay", "path", n.Path, "err", err)
+				continue
+			}
+		}
+		if c.put(kind, name, values) {
+			changed = append(changed, entities[i])
+		}
+	}
+	return changed, nil
+}
+
+// ensure reads the overrides of topics that are new.
+func (c *configs) ensure(ctx context.Context, zk *session, topics []string, log func(string, ...any)) error {
+	fresh := c.unknown(topics)
+	if len(fresh) == 0 {
+		return nil
+	}
+	for i, t := range fresh {
+		fresh[i] = "topics/" + t
+	}
+	_, err := c.read(ctx, zk, fresh, log)
+	return err
+}
+
+// readConfigs acts on /config/changes: what a change names is read anew, and old changes are removed.
+func (n *Node) readConfigs() {
+	if err := n.applyConfigChanges(); err != nil && n.life.Err() == nil && !errors.Is(err, zkclient.ErrSessionExpired) {
+		n.log("changed overrides could not be read; will try again", "err", err)
+		n.again(configNews)
+	}
+}
+
+func (n *Node) applyConfigChanges() error {
+	zk := n.zk.Load()
+	c := n.configs
+	var watch func(zkclient.Event)
+	if c.armed.CompareAndSwap(false, true) {
+		watch = func(zkclient.Event) {
+			c.armed.Store(false)
+			n.raise(configNews)
+		}
+	}
+	names, _, err := zk.Children(n.life, cluster.ConfigChangesPath, watch)
+	if err != nil {
+		if watch != nil {
+			c.armed.Store(false)
+		}
+		return err
+	}
+	var paths []string
+	for _, name := range names {
+		if strings.HasPrefix(name, "config_change_") {
+			paths = append(paths, cluster.ConfigChangePath(name))
+		}
+	}
+	nodes, err := zk.GetMany(n.life, paths)
+	if err != nil {
+		return err
+	}
+	var entities []string
+	newest := c.last
+	for _, node := range nodes {
+		if node.Err != nil || node.Path <= c.last {
+			continue
+		}
+		newest = max(newest, node.Path)
+		entity, err := cluster.DecodeConfigChange(node.Data)
+		if err != nil {
+			n.log("a config change is not usable", "path", node.Path, "err", err)
+			continue
+		}
+		if kind, _, ok := cluster.ConfigEntity(entity); ok && (kind == "topics" || kind == "brokers") {
+			entities = append(entities, entity)
+		}
+	}
+	changed, err := c.read(n.life, zk, entities, n.log)
+	if err != nil {
+		return err
+	}
+	c.last = newest
+	n.reconfigure(changed)
+	n.expireChanges(zk, nodes)
+	return nil
+}
+
+// reconfigure gives changed overrides to the replicas and the image.
+func (n *Node) reconfigure(entities []string) {
+	for _, e := range entities {
+		kind, name, _ := cluster.ConfigEntity(e)
+		if kind == "brokers" {
+			values := n.configs.broker()
+			n.changeImage(func(i *cluster.Image) *cluster.Image { return i.WithBrokerConfigs(values) })
+			continue
+		}
+		values := n.configs.topic(name)
+		n.cfg.Log.Info("topic is reconfigured", "topic", name, "overrides", values)
+		n.Host().Reconfigure(name, n.cfg.LogConfig(values), n.cfg.MinISR(values))
+		n.changeImage(func(i *cluster.Image) *cluster.Image { return i.WithTopicConfigs(name, values) })
+	}
+}
+
+// expireChanges removes changes that all brokers have had time to see. Failing is no harm: others do it
+// too, and there is a next time.
+func (n *Node) expireChanges(zk *session, nodes []zkclient.Node) {
+	for _, node := range nodes {
+		age := time.Duration(n.cfg.Clock.NowMs()-node.Stat.Ctime) * time.Millisecond
+		if node.Err == nil && age > changeExpiry {
+			if err := zk.Delete(n.life, node.Path, -1); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// changeImage replaces the image by what f makes of it.
+func (n *Node) changeImage(f func(*cluster.Image) *cluster.Image) {
+	for {
+		old := n.image.Load()
+		if n.image.CompareAndSwap(old, f(old)) {
+			return
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"platter/coord/cluster"
+	"platter/coord/controller"
+	"platter/engine/store"
+	"platter/replication/host"
+	"platter/replication/replica"
+)
+
+// local is the way from the controller to this very broker, and what a broker does when a controller
+// speaks to it.
+type local struct {
+	n *Node
+
+	mu    sync.Mutex // one push at a time
+	epoch int32      // the newest controller epoch that spoke
+}
+
+// fence refuses who is not the newest controller, or speaks to an earlier life of this broker. Called
+// under mu.
+func (l *local) fence(to cluster.Broker, h controller.Header) error {
+	if to.ID != l.n.id {
+		return fmt.Errorf("no way to broker %d", to.ID)
+	}
+	if h.ControllerEpoch < l.epoch {
+		return fmt.Errorf("%w: %d, now %d", controller.ErrStaleController, h.ControllerEpoch, l.epoch)
+	}
+	if e := l.n.epoch.Load(); h.BrokerEpoch != e {
+		return fmt.Errorf("%w: %d, now %d", controller.ErrStaleBroker, h.BrokerEpoch, e)
+	}
+	l.epoch = h.ControllerEpoch
+	return nil
+}
+
+// LeaderAndISR makes this broker leader or follower of what is named.
+func (l *local) LeaderAndISR(ctx context.Context, to cluster.Broker, r controller.LeaderAndISR) ([]error, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.fence(to, r.Header); err != nil {
+		return nil, err
+	}
+	n := l.n
+	topics := make([]string, 0, len(r.Partitions))
+	for i := range r.Partitions {
+		topics = append(topics, r.Partitions[i].TP.Topic)
+	}
+	if err := n.configs.ensure(ctx, n.zk.Load(), topics, n.log); err != nil {
+		return nil, err
+	}
+	states := make([]host.PartitionState, len(r.Partitions))
+	for i := range r.Partitions {
+		states[i] = n.partitionState(&r.Partitions[i])
+	}
+	if r.Full {
+		l.stopStrays(states)
+	}
+	errs := n.Host().Apply(states)
+	l.replaceStale(states, errs)
+	offline := n.offline()
+	for i := range errs {
+		if cause, ok := offline[states[i].TP]; ok && errs[i] == nil {
+			errs[i] = cause
+		}
+	}
+	return errs, nil
+}
+
+func (n *Node) partitionState(p *controller.PartitionState) host.PartitionState {
+	overrides := n.configs.topic(p.TP.Topic)
+	return host.PartitionState{
+		TP:              p.TP,
+		TopicID:         p.TopicID,
+		ControllerEpoch: p.State.ControllerEpoch,
+		Leader:          p.State.Leader,
+		LeaderEpoch:     p.State.LeaderEpoch,
+		ISR:             p.State.ISR,
+		Replicas:        p.Replicas,
+		PartitionEpoch:  p.PartitionEpoch,
+		New:             p.New,
+		MinISR:          n.cfg.MinISR(overrides),
+		Config:          n.cfg.LogConfig(overrides),
+	}
+}
+
+// replaceStale: a replica of an earlier topic of the same name makes way for the new one.
+func (l *local) replaceStale(states []host.PartitionState, errs []error) {
+	for i, err := range errs {
+		if errors.Is(err, host.ErrStaleTopic) {
+			l.n.Host().Stop([]store.TP{states[i].TP}, false)
+			errs[i] = l.n.Host().Apply(states[i : i+1])[0]
+		}
+	}
+}
+
+// stopStrays stops replicas that the controller does not count to this broker any more. Their logs stay:
+// it takes a deletion to delete.
+func (l *local) stopStrays(states []host.PartitionState) {
+	named := make(map[store.TP]bool, len(states))
+	for i := range states {
+		named[states[i].TP] = true
+	}
+	var strays []store.TP
+	l.n.Host().All(func(tp store.TP, _ *replica.Replica) {
+		if !named[tp] {
+			strays = append(strays, tp)
+		}
+	})
+	l.n.Host().Stop(strays, false)
+	for _, tp := range l.n.store.All() {
+		if !named[tp] {
+			l.n.log("a log belongs to no partition of this broker; it is kept, and not served", "topic", tp.Topic, "partition", tp.Partition)
+		}
+	}
+}
+
+// offline gives the partitions whose directory has failed, with the cause.
+func (n *Node) offline() map[store.TP]error {
+	out := map[store.TP]error{}
+	for _, d := range n.store.Dirs() {
+		if d.Offline == nil {
+			continue
+		}
+		for _, tp := range d.Logs {
+			out[tp] = d.Offline
+		}
+	}
+	return out
+}
+
+// StopReplica ends replicas.
+func (l *local) StopReplica(_ context.Context, to cluster.Broker, r controller.StopReplica) ([]error, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.fence(to, r.Header); err != nil {
+		return nil, err
+	}
+	errs := make([]error, len(r.Partitions))
+	for _, remove := range []bool{false, true} {
+		var tps []store.TP
+		var at []int
+		for i, p := range r.Partitions {
+			if p.Delete == remove {
+				tps, at = append(tps, p.TP), append(at, i)
+			}
+		}
+		for i, err := range l.n.Host().Stop(tps, remove) {
+			errs[at[i]] = err
+		}
+	}
+	return errs, nil
+}
+
+// UpdateMetadata makes the next image.
+func (l *local) UpdateMetadata(ctx context.Context, to cluster.Broker, r controller.UpdateMetadata) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.fence(to, r.Header); err != nil {
+		return err
+	}
+	n := l.n
+	var topics []string
+	for _, t := range r.Update.Topics {
+		if t.Deleted {
+			n.configs.put("topics", t.Name, nil) // one of the same name is read anew
+		} else {
+			topics = append(topics, t.Name)
+		}
+	}
+	if err := n.configs.ensure(ctx, n.zk.Load(), topics, n.log); err != nil {
+		return err
+	}
+	n.changeImage(func(i *cluster.Image) *cluster.Image {
+		return i.Apply(r.Update, n.configs.topic).WithBrokerConfigs(n.configs.broker())
+	})
+	return nil
+}

@@ -1,0 +1,142 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"platter/coord/cluster"
+	"platter/coord/zkclient"
+	"platter/engine/store"
+)
+
+// settleIdentity finds out the broker's id: as configured, as in meta.properties, or generated; and
+// writes it down with the cluster's.
+func (n *Node) settleIdentity(ctx context.Context, zk *session, s *store.Store) error {
+	if have := s.ClusterID(); have != "" && have != n.clusterID {
+		return fmt.Errorf("%w: the data directories belong to cluster %s, the coordinator to cluster %s", ErrIdentity, have, n.clusterID)
+	}
+	id, have := n.cfg.BrokerID, s.BrokerID()
+	switch {
+	case id >= 0 && have >= 0 && id != have:
+		return fmt.Errorf("%w: broker.id is %d, meta.properties says %d", ErrIdentity, id, have)
+	case id >= 0:
+	case have >= 0:
+		id = have
+	case !n.cfg.GenerateID:
+		return fmt.Errorf("%w: broker.id is not set, and broker.id.generation.enable is false", ErrIdentity)
+	default:
+		stat, err := zk.Set(ctx, cluster.BrokerSeqIDPath, nil, -1)
+		if err != nil {
+			return fmt.Errorf("generate a broker id: %w", err)
+		}
+		id = n.cfg.ReservedIDMax + stat.Version
+	}
+	if have != id || s.ClusterID() != n.clusterID {
+		if err := s.SetIdentity(id, n.clusterID); err != nil {
+			return err
+		}
+	}
+	n.id = id
+	return nil
+}
+
+// refuseOthers: replication to other brokers is not there yet, so a second broker in a chroot would get
+// partitions that nobody can reach.
+func (n *Node) refuseOthers(ctx context.Context, zk *session) error {
+	names, _, err := zk.Children(ctx, cluster.BrokerIDsPath, nil)
+	if err != nil {
+		return err
+	}
+	live, err := cluster.ReadBrokers(ctx, zk, names)
+	if err != nil {
+		return err
+	}
+	for _, b := range live {
+		if b.ID != n.id {
+			return fmt.Errorf("%w: broker %d is in this chroot; clusters of several brokers are not served yet", ErrRegistered, b.ID)
+		}
+	}
+	return nil
+}
+
+// register creates the broker's znode. While another session holds it, it waits: at start (wait set)
+// for as long as a dead session can live, else for as long as it takes.
+func (n *Node) register(ctx context.Context, zk *session, start bool) error {
+	deadline := time.Duration(0)
+	if start {
+		deadline = zk.Timeout() + zk.Timeout()/2
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, deadline)
+		defer cancel()
+	}
+	warned := false
+	for {
+		epoch, owner, err := n.tryRegister(ctx, zk)
+		if err != nil {
+			return err
+		}
+		if owner == 0 {
+			n.epoch.Store(epoch)
+			n.cfg.Log.Info("broker is registered", "broker", n.id, "epoch", epoch)
+			return nil
+		}
+		if !warned {
+			n.log("another session holds this broker's registration; waiting for its end", "broker", n.id, "session", fmt.Sprintf("0x%x", uint64(owner)))
+			warned = true
+		}
+		if err := awaitDeletion(ctx, zk, cluster.BrokerPath(n.id)); err != nil {
+			if start && ctx.Err() != nil {
+				return fmt.Errorf("%w: under this broker's id %d, with a session that is alive (0x%x, waited %v): two brokers with one broker.id?",
+					ErrRegistered, n.id, uint64(owner), deadline)
+			}
+			return err
+		}
+	}
+}
+
+// tryRegister gives the broker epoch, or the session that holds the registration.
+func (n *Node) tryRegister(ctx context.Context, zk *session) (epoch, owner int64, err error) {
+	path := cluster.BrokerPath(n.id)
+	value := cluster.EncodeBroker(n.self, n.cfg.Clock.NowMs())
+	for {
+		results, err := zk.Multi(ctx, zkclient.CreateOp(path, nil, zkclient.Ephemeral), zkclient.SetOp(path, value, 0))
+		switch {
+		case err == nil:
+			return results[1].Stat.Czxid, 0, nil
+		case errors.Is(err, zkclient.ErrConnectionLoss):
+			continue // it may have been done: then the node is ours
+		case !errors.Is(err, zkclient.ErrNodeExists):
+			return 0, 0, fmt.Errorf("register broker %d: %w", n.id, err)
+		}
+		stat, err := zk.Exists(ctx, path, nil)
+		switch mine, _ := zk.Session(); {
+		case errors.Is(err, zkclient.ErrNoNode), errors.Is(err, zkclient.ErrConnectionLoss):
+			continue
+		case err != nil:
+			return 0, 0, err
+		case stat.EphemeralOwner == mine:
+			return stat.Czxid, 0, nil
+		}
+		return 0, stat.EphemeralOwner, nil
+	}
+}
+
+// awaitDeletion waits until the node is gone, or may be.
+func awaitDeletion(ctx context.Context, zk *session, path string) error {
+	fired := make(chan struct{}, 1)
+	_, err := zk.Exists(ctx, path, func(zkclient.Event) { fired <- struct{}{} })
+	if errors.Is(err, zkclient.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	select {
+	case <-fired:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
