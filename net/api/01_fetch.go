@@ -27,9 +27,6 @@ import (
 //   - a fetch at the log end is empty, never out of range.
 func init() { registerRaw(kmsg.Fetch, 4, 18, (*Handler).fetch) }
 
-// fetchBytesMax bounds one answer, as fetch.max.bytes does on Kafka's brokers.
-const fetchBytesMax = 55 << 20
-
 // noneAborted is the empty list that readers of committed records get.
 var noneAborted = []wire.AbortedTxn{}
 
@@ -110,7 +107,7 @@ func (f *fetch) find() {
 
 // read reads all partitions anew, within the request's bounds.
 func (f *fetch) read() {
-	left := int64(min(max(f.req.MaxBytes, 0), fetchBytesMax))
+	left := min(int64(max(f.req.MaxBytes, 0)), f.h.Config.Int64("fetch.max.bytes"))
 	first := true
 	for i := range f.parts {
 		part := &f.parts[i]

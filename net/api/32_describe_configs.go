@@ -160,9 +160,9 @@ func (d *describer) synonym(def config.Def, name, value string, source config.So
 	return s
 }
 
-// shown is what a client may see of a value.
+// shown is what a client may see of a value: null where there is none.
 func shown(def config.Def, value string) *string {
-	if def.Type == config.Password {
+	if def.Type == config.Password || (def.Null && value == "") {
 		return nil
 	}
 	return &value
