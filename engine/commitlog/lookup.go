@@ -1,0 +1,135 @@
+package commitlog
+
+import (
+	"errors"
+	"slices"
+
+	"platter/engine/batch"
+	"platter/engine/producer"
+	"platter/engine/segment"
+	"platter/io/disk"
+)
+
+// OffsetForTime finds the first record whose timestamp is at least ts; ok is false when there is none.
+func (l *Log) OffsetForTime(ts int64) (m TimeMatch, ok bool, err error) {
+	err = l.eachSegment(func(s *segment.Segment, f disk.File) (bool, error) {
+		start := l.Ends().Start
+		var walkErr error
+		err := s.FindTime(f, ts, start, func(b batch.Batch) bool {
+			m, ok, walkErr = l.recordFrom(b, start, func(t int64) bool { return t >= ts })
+			return !ok && walkErr == nil
+		})
+		return !ok, errors.Join(err, walkErr)
+	})
+	return m, ok && err == nil, err
+}
+
+// recordFrom finds the batch's first record at or above start whose timestamp want takes.
+func (l *Log) recordFrom(b batch.Batch, start int64, want func(ms int64) bool) (m TimeMatch, ok bool, err error) {
+	err = batch.Walk(b, l.cfg.Load().DecompressedBytesMax, func(r *batch.Record) error {
+		offset, ms := b.BaseOffset()+int64(r.OffsetDelta), b.TimestampOf(r)
+		if offset < start || !want(ms) {
+			return nil
+		}
+		m, ok = TimeMatch{Offset: offset, TimestampMs: ms, LeaderEpoch: b.LeaderEpoch()}, true
+		return errFound
+	})
+	if errors.Is(err, errFound) {
+		err = nil
+	}
+	return m, ok, err
+}
+
+var errFound = errors.New("found")
+
+// MaxTimestamp finds the record with the largest timestamp (KIP-734); ok is false for an empty log.
+func (l *Log) MaxTimestamp() (m TimeMatch, ok bool, err error) {
+	var newest segment.TimeEntry
+	var at *segment.Segment
+	err = l.eachSegment(func(s *segment.Segment, f disk.File) (bool, error) {
+		e, err := s.MaxTime(f)
+		if err == nil && e.TimestampMs >= 0 && (at == nil || e.TimestampMs > newest.TimestampMs) {
+			newest, at = e, s
+		}
+		return true, err
+	})
+	if err != nil || at == nil {
+		return m, false, err
+	}
+	err = l.eachSegment(func(s *segment.Segment, f disk.File) (bool, error) {
+		if s != at {
+			return true, nil
+		}
+		var walkErr error
+		err := s.BatchAt(f, newest.Offset, func(b batch.Batch) {
+			m, ok, walkErr = l.recordFrom(b, 0, func(t int64) bool { return t == newest.TimestampMs })
+		})
+		return false, errors.Join(err, walkErr)
+	})
+	return m, ok && err == nil, err
+}
+
+// eachSegment calls fn with the non-empty segments and their pinned files, until it says no.
+func (l *Log) eachSegment(fn func(s *segment.Segment, f disk.File) (more bool, err error)) error {
+	if err := l.status(); err != nil {
+		return err
+	}
+	for _, s := range l.view.Load().segs {
+		if s.SizeBytes() == 0 {
+			continue
+		}
+		ref, err := s.Acquire()
+		if errors.Is(err, segment.ErrGone) {
+			continue // retired since: it is below the log start now
+		}
+		if err != nil {
+			return l.fail(err)
+		}
+		more, err := fn(s, ref.File())
+		ref.Release()
+		if isCorrupt(err) {
+			err = errors.Join(ErrCorrupt, err)
+		}
+		if err != nil || !more {
+			return l.fail(err)
+		}
+	}
+	return nil
+}
+
+// EndOffsetForEpoch answers OffsetForLeaderEpoch: the largest known epoch not above epoch, and where
+// it ends. (-1, -1) when unknown (KIP-101, KIP-279).
+func (l *Log) EndOffsetForEpoch(epoch int32) (int32, int64) {
+	return l.epochs.EndOffsetFor(epoch, l.Ends().Written)
+}
+
+// LatestEpoch is the newest leader epoch in the log, -1 when none.
+func (l *Log) LatestEpoch() int32 {
+	e, _ := l.epochs.Latest()
+	return e
+}
+
+// AssignEpoch records that a leader epoch starts at the log end (called when this broker becomes leader).
+func (l *Log) AssignEpoch(epoch int32) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.status(); err != nil {
+		return err
+	}
+	if latest, _ := l.epochs.Latest(); epoch <= latest {
+		return nil
+	}
+	return l.fail(l.epochs.Assign(epoch, l.Ends().Written))
+}
+
+// Producer is one idempotent producer as DescribeProducers tells it.
+type Producer = producer.Producer
+
+// Producers lists the idempotent producers that the log knows, by id.
+func (l *Log) Producers() []Producer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ps := l.producers.Producers()
+	slices.SortFunc(ps, func(a, b Producer) int { return int(min(max(a.ProducerID-b.ProducerID, -1), 1)) })
+	return ps
+}

@@ -1,0 +1,303 @@
+package commitlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"platter/engine/batch"
+	"platter/engine/epoch"
+	"platter/engine/producer"
+	"platter/engine/segment"
+	"platter/io/disk"
+)
+
+// Open loads the log in o.Dir, recovering it as the hints in o demand, and creates it when it is not
+// there: finish interrupted deletes and swaps, cut the torn tail, clamp leader epochs, drop producer
+// snapshots beyond the end and rebuild producer state.
+func Open(ctx context.Context, o Options) (*Log, error) {
+	l := &Log{o: o, producers: producer.New(), dirty: !o.CleanShutdown}
+	l.cfg.Store(&o.Config)
+	l.grow = o.FS.Caps(o.Dir).Preallocate
+	l.env = &segment.Env{
+		FS: o.FS, Handles: o.Handles, Dir: o.Dir, Logf: l.logf,
+		IntervalBytes: func() int64 { return l.cfg.Load().IndexIntervalBytes },
+	}
+	infos, err := o.FS.ReadDir(o.Dir)
+	if disk.IsNotExist(err) {
+		l.parentChanged, l.dirChanged = true, true
+		infos, err = nil, o.FS.MkdirAll(o.Dir)
+	}
+	if err == nil {
+		infos, err = l.finishInterrupted(infos)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := l.load(ctx, infos); err != nil {
+		if v := l.view.Load(); v != nil {
+			l.forget()
+		}
+		return nil, fmt.Errorf("open log %s: %w", o.Dir, err)
+	}
+	return l, nil
+}
+
+// load does all but the finishing of interrupted work. Nobody else has the log yet.
+func (l *Log) load(ctx context.Context, infos []disk.Info) (err error) {
+	if l.epochs, err = epoch.Open(l.o.FS, l.o.Dir); err != nil {
+		if !errors.Is(err, epoch.ErrCorrupt) {
+			return err
+		}
+		l.logf("leader epochs are lost: %v", err)
+	}
+	l.snapshots.offsets = producer.SnapshotsIn(infos)
+	files := segment.FromInfos(infos)
+	if len(files) == 0 {
+		l.view.Store(&view{})
+		return l.startEmpty(max(0, l.o.LogStartOffset))
+	}
+	r := recovery{l: l, ctx: ctx, files: files}
+	if err := r.run(); err != nil {
+		return err
+	}
+	l.view.Store(&view{r.segs})
+	first, end := r.segs[0].Base, l.view.Load().active().End()
+	if end < l.o.LogStartOffset {
+		l.logf("ends at %d, below the log start %d: starting anew there", end, l.o.LogStartOffset)
+		l.ends = Ends{Start: end, Written: end, Durable: end}
+		return l.truncateFully(l.o.LogStartOffset)
+	}
+	sure := min(l.o.RecoveryPoint, end)
+	if l.o.CleanShutdown {
+		sure = end
+	}
+	l.ends = Ends{Start: max(first, l.o.LogStartOffset), Written: end, Durable: max(sure, first)}
+	if end < l.o.RecoveryPoint {
+		l.logf("ends at %d, below the recovery point %d", end, l.o.RecoveryPoint)
+		l.dirty = true
+		if err := l.lowerRecoveryPoint(end); err != nil {
+			return err
+		}
+	}
+	if err := l.clampEpochs(); err != nil {
+		return err
+	}
+	return l.loadProducers(l.o.CleanShutdown)
+}
+
+// startEmpty makes the first segment.
+func (l *Log) startEmpty(base int64) error {
+	if l.o.RecoveryPoint > base {
+		if err := l.lowerRecoveryPoint(base); err != nil {
+			return err
+		}
+	}
+	active, err := l.create(base)
+	if err != nil {
+		return err
+	}
+	l.view.Store(&view{[]*segment.Segment{active}})
+	l.ends = Ends{Start: base, Written: base, Durable: base}
+	if err := l.clampEpochs(); err != nil {
+		return err
+	}
+	return l.loadProducers(false)
+}
+
+func (l *Log) clampEpochs() error {
+	err := l.epochs.TruncateFromEnd(l.ends.Written)
+	if err == nil {
+		err = l.epochs.TruncateFromStart(l.ends.Start)
+	}
+	if err == nil {
+		err = l.epochs.Write()
+	}
+	if isFull(err) {
+		return nil // the history in memory is right for what the batches say; the file catches up
+	}
+	return err
+}
+
+// recovery reads the segments as far as the hints make it necessary.
+type recovery struct {
+	l     *Log
+	ctx   context.Context
+	files []segment.Files
+	segs  []*segment.Segment
+}
+
+func (r *recovery) run() error {
+	l, last := r.l, len(r.files)-1
+	powerCut := !l.o.CleanShutdown && !l.o.SameBoot
+	first := last
+	if powerCut {
+		for first > 0 && r.files[first].Base > l.o.RecoveryPoint {
+			first--
+		}
+		if err := l.epochs.TruncateFromEnd(l.o.RecoveryPoint); err != nil && !isFull(err) {
+			return err
+		}
+	}
+	for i, f := range r.files[:first] {
+		r.segs = append(r.segs, segment.Open(l.env, f, r.files[i+1].Base))
+	}
+	for i := first; i <= last; i++ {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		s, res, err := segment.Recover(l.env, r.files[i], l.pass(powerCut))
+		if err != nil {
+			return err
+		}
+		s.CreatedMs = l.o.Clock.NowMs()
+		r.segs = append(r.segs, s)
+		l.dirty = l.dirty || res.Cut > 0
+		if i == last {
+			break
+		}
+		next := r.files[i+1].Base
+		if res.Cut > 0 || s.End() > next || s.End() < next && !l.cfg.Load().Compacted {
+			// What follows would stand behind a hole.
+			l.logf("%d segments behind offset %d are dropped", last-i, s.End())
+			return r.drop(i + 1)
+		}
+		if err := s.Seal(next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pass says how segments are read: after a clean shutdown only the headers behind the last index entry;
+// after the death of the process the same with CRC; after a power cut everything from the recovery point on.
+func (l *Log) pass(powerCut bool) segment.Pass {
+	c := l.cfg.Load()
+	p := segment.Pass{
+		Sure: l.o.RecoveryPoint, CheckFrom: 0, Strict: !c.Compacted, PowerCut: powerCut,
+		IntervalBytes: c.IndexIntervalBytes, Progress: l.o.Progress,
+		Each: func(b batch.Batch) {
+			if latest, _ := l.epochs.Latest(); b.LeaderEpoch() > latest {
+				l.epochs.AssignQuiet(b.LeaderEpoch(), b.BaseOffset())
+			}
+		},
+	}
+	switch {
+	case powerCut:
+		p.CheckFrom = l.o.RecoveryPoint
+	case l.o.CleanShutdown:
+		p.CheckFrom, p.Progress = math.MaxInt64, nil
+	}
+	return p
+}
+
+// drop removes the segments from i on, the newest first, so that a crash leaves no hole.
+func (r *recovery) drop(from int) error {
+	l := r.l
+	l.dirty = true
+	for i := len(r.files) - 1; i >= from; i-- {
+		s := segment.Open(l.env, r.files[i], math.MaxInt64)
+		if err := l.retireDurably(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replayBytesMax is how far back a producer snapshot may lie before a nearer one is taken.
+const replayBytesMax = 64 << 20
+
+// loadProducers rebuilds the producers from a snapshot and the batches behind it. A snapshot
+// keeps only the last batch of each producer, but one that retries may send up to five again; so after
+// an unclean shutdown it starts some way back, to have them all (see snapshotBytes).
+func (l *Log) loadProducers(clean bool) error {
+	segs := l.view.Load().segs
+	first, end := segs[0].Base, l.ends.Written
+	now, expiration := l.o.Clock.NowMs(), l.cfg.Load().ProducerIDExpirationMs
+	newest := end
+	if !clean {
+		newest = l.replayFrom()
+	}
+	var offsets []int64
+	for _, o := range l.snapshots.offsets {
+		if o <= newest || o > end {
+			offsets = append(offsets, o)
+		}
+	}
+	from, err := l.producers.Load(l.o.FS, l.o.Dir, offsets, first-1, end, now, expiration)
+	if err != nil {
+		return err
+	}
+	infos, err := l.o.FS.ReadDir(l.o.Dir)
+	if err != nil {
+		return err
+	}
+	l.snapshots.offsets = producer.SnapshotsIn(infos)
+	return l.replay(max(from, first), segs)
+}
+
+// replayFrom is the offset of the newest snapshot that lies far enough behind the log end.
+func (l *Log) replayFrom() int64 {
+	segs := l.view.Load().segs
+	offsets, nearest := l.snapshots.offsets, int64(-1)
+	behind, i := int64(0), len(segs)-1 // bytes of the segments behind segs[i]
+	for k := len(offsets) - 1; k >= 0; k-- {
+		o := offsets[k]
+		if o > l.ends.Written || o < segs[0].Base {
+			continue
+		}
+		for i > 0 && segs[i].Base > o {
+			behind += segs[i].SizeBytes()
+			i--
+		}
+		pos, err := segs[i].PosOf(o)
+		if err != nil {
+			break
+		}
+		distance := behind + segs[i].SizeBytes() - pos
+		if distance > replayBytesMax && nearest >= 0 {
+			return nearest
+		}
+		if distance >= snapshotBytes {
+			return o
+		}
+		if nearest < 0 {
+			nearest = o
+		}
+	}
+	if l.SizeBytes() > replayBytesMax && nearest >= 0 {
+		return nearest
+	}
+	return -1
+}
+
+// replay applies the batches from offset on.
+func (l *Log) replay(from int64, segs []*segment.Segment) error {
+	const commitEvery = 1024
+	n := 0
+	for _, s := range segs {
+		if s.End() <= from || s.SizeBytes() == 0 {
+			continue
+		}
+		err := s.Scan(from, func(b batch.Batch) error {
+			l.producers.Apply(producerBatch(b, 0))
+			if n++; n%commitEvery == 0 {
+				l.producers.Commit()
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	l.producers.Commit()
+	return nil
+}
+
+// reloadProducers is for a truncation: the snapshots beyond the end are gone already. mu is held.
+func (l *Log) reloadProducers() error {
+	l.producers.Clear()
+	l.snapshots.grown = 0
+	return l.loadProducers(false)
+}

@@ -1,0 +1,131 @@
+package commitlog
+
+import (
+	"path/filepath"
+
+	"platter/engine/segment"
+	"platter/io/disk"
+)
+
+// target is what one sync makes durable.
+type target struct {
+	segs        []*segment.Segment // by rising base; all but the active one with their indexes
+	more        []string           // other files
+	end         int64
+	records     int64
+	lineage     int64
+	dir, parent bool
+}
+
+// Sync makes all that was written durable and raises the durable end. Appends go on meanwhile. A failed
+// one takes the log offline: it is not known what reached the disk.
+func (l *Log) Sync() error {
+	l.syncMu.Lock()
+	defer l.syncMu.Unlock()
+	l.mu.Lock()
+	if err := l.status(); err != nil {
+		l.mu.Unlock()
+		return err
+	}
+	t := l.target()
+	l.mu.Unlock()
+	if err := l.syncTarget(t); err != nil {
+		return l.fail(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.synced(t)
+	return nil
+}
+
+// syncLocked is Sync for a caller who holds mu.
+func (l *Log) syncLocked() error {
+	t := l.target()
+	if err := l.syncTarget(t); err != nil {
+		return err
+	}
+	l.synced(t)
+	return nil
+}
+
+// target collects what is not durable. mu is held.
+func (l *Log) target() target {
+	e := l.Ends()
+	t := target{end: e.Written, records: l.unsynced, lineage: l.lineage, dir: l.dirChanged, parent: l.parentChanged}
+	if e.Durable == e.Written && !t.dir {
+		return t
+	}
+	for _, s := range l.view.Load().segs {
+		if s.End() > e.Durable && s.SizeBytes() > 0 {
+			t.segs = append(t.segs, s)
+		}
+	}
+	l.dirChanged, l.parentChanged = false, false
+	return t
+}
+
+// synced publishes what a sync has reached. mu is held.
+func (l *Log) synced(t target) {
+	l.unsynced = max(0, l.unsynced-t.records)
+	if l.lineage == t.lineage {
+		l.setEnds(func(e *Ends) { e.Durable = max(e.Durable, t.end) })
+	}
+}
+
+func (l *Log) syncTarget(t target) error {
+	for _, s := range t.segs {
+		if err := l.syncFiles(s.SyncPaths()); err != nil {
+			return err
+		}
+	}
+	if err := l.syncFiles(t.more); err != nil {
+		return err
+	}
+	if err := l.epochs.Sync(); err != nil {
+		return err
+	}
+	if t.dir {
+		if err := l.o.FS.SyncDir(l.o.Dir); err != nil {
+			return err
+		}
+	}
+	if t.parent {
+		return l.o.FS.SyncDir(filepath.Dir(l.o.Dir))
+	}
+	return nil
+}
+
+// syncFiles syncs the files that are still there: others were retired, with what they held. One after the
+// other, since holding many at once might exhaust the handles.
+func (l *Log) syncFiles(paths []string) error {
+	for _, p := range paths {
+		ref, err := l.o.Handles.Acquire(p, disk.ReadWrite)
+		if disk.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = ref.File().Sync()
+		ref.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncDirs makes the log's directory entries durable. mu is held.
+func (l *Log) syncDirs() error {
+	if err := l.o.FS.SyncDir(l.o.Dir); err != nil {
+		return err
+	}
+	l.dirChanged = false
+	if l.parentChanged {
+		if err := l.o.FS.SyncDir(filepath.Dir(l.o.Dir)); err != nil {
+			return err
+		}
+		l.parentChanged = false
+	}
+	return nil
+}

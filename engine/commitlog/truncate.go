@@ -1,0 +1,223 @@
+package commitlog
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"platter/engine/producer"
+	"platter/engine/segment"
+	"platter/io/disk"
+)
+
+// A truncation is durable, step by step, in an order that a crash may end anywhere: first nothing may be
+// taken for sure any more that is about to go (recovery point, producer snapshots), then the records go,
+// the newest first, so that there is never a hole, then what may only be too long is clamped (epochs).
+
+// TruncateTo drops all records at and above offset (durably ordered: epochs, producers and recovery point
+// too). A batch that straddles offset goes whole: the log end may then lie below it.
+func (l *Log) TruncateTo(offset int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.status(); err != nil {
+		return err
+	}
+	if offset < 0 {
+		return fmt.Errorf("%w: %d", ErrOffsetOutOfRange, offset)
+	}
+	if offset >= l.Ends().Written {
+		l.unassign()
+		return l.status()
+	}
+	if offset <= l.view.Load().segs[0].Base {
+		return l.fail(l.truncateFully(offset))
+	}
+	return l.fail(l.truncateTo(offset))
+}
+
+func (l *Log) truncateTo(offset int64) error {
+	v := l.view.Load()
+	keep := v.find(offset)
+	target := v.segs[keep]
+	end, err := target.EndBelow(offset)
+	if err != nil {
+		return err
+	}
+	if err := l.unsure(end, func(snapshot int64) bool { return snapshot > end }); err != nil {
+		return err
+	}
+	l.setEnds(func(e *Ends) { e.Written, e.Start = end, min(e.Start, end) })
+	l.view.Store(&view{slices.Clone(v.segs[:keep+1])})
+	for i := len(v.segs) - 1; i > keep; i-- {
+		if err := l.retireDurably(v.segs[i]); err != nil {
+			return err
+		}
+	}
+	if _, err := target.TruncateTo(offset, l.cfg.Load().IndexIntervalBytes); err != nil {
+		return err
+	}
+	if err := l.epochs.TruncateFromEnd(end); err != nil {
+		return err
+	}
+	if err := l.epochs.Sync(); err != nil {
+		return err
+	}
+	return l.reloadProducers()
+}
+
+// unsure lowers the recovery point to offset, on disk too, and removes the producer snapshots that drop
+// names. mu is held.
+func (l *Log) unsure(offset int64, drop func(snapshot int64) bool) error {
+	l.lineage++
+	l.dirty = true
+	if l.Ends().Durable > offset {
+		if err := l.lowerRecoveryPoint(offset); err != nil {
+			return err
+		}
+		l.setEnds(func(e *Ends) { e.Durable = offset })
+	}
+	removed, err := producer.RemoveSnapshots(l.o.FS, l.o.Dir, drop)
+	if err != nil {
+		return err
+	}
+	l.snapshots.offsets = slices.DeleteFunc(l.snapshots.offsets, drop)
+	if removed {
+		return l.o.FS.SyncDir(l.o.Dir)
+	}
+	return nil
+}
+
+func (l *Log) lowerRecoveryPoint(offset int64) error {
+	if l.o.LowerRecoveryPoint == nil {
+		return nil
+	}
+	return l.o.LowerRecoveryPoint(offset)
+}
+
+// TruncateFully empties the log and starts it at offset.
+func (l *Log) TruncateFully(offset int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.status(); err != nil {
+		return err
+	}
+	if offset < 0 {
+		return fmt.Errorf("%w: %d", ErrOffsetOutOfRange, offset)
+	}
+	return l.fail(l.truncateFully(offset))
+}
+
+func (l *Log) truncateFully(offset int64) error {
+	if err := l.unsure(min(offset, l.Ends().Durable), func(int64) bool { return true }); err != nil {
+		return err
+	}
+	segs := l.view.Load().segs
+	for i := len(segs) - 1; i >= 0; i-- {
+		if err := l.retireDurably(segs[i]); err != nil {
+			return err
+		}
+	}
+	l.producers.Clear()
+	if err := l.epochs.Clear(); err != nil {
+		return err
+	}
+	if err := l.epochs.Sync(); err != nil {
+		return err
+	}
+	active, err := l.create(offset)
+	if err != nil {
+		return err
+	}
+	l.view.Store(&view{[]*segment.Segment{active}})
+	l.unsynced = 0
+	l.setEnds(func(e *Ends) { e.Start, e.Written = offset, offset })
+	if err := l.syncDirs(); err != nil {
+		return err
+	}
+	l.setEnds(func(e *Ends) { e.Durable = offset })
+	return nil
+}
+
+// TrimTo raises the log start offset (DeleteRecords, follower catching up); whole segments below go.
+func (l *Log) TrimTo(offset int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.status(); err != nil {
+		return err
+	}
+	e := l.Ends()
+	if offset > e.Written {
+		return fmt.Errorf("%w: trim to %d, the end is %d", ErrOffsetOutOfRange, offset, e.Written)
+	}
+	if offset <= e.Start {
+		return nil
+	}
+	return l.fail(l.raiseStart(offset))
+}
+
+// raiseStart moves the log start and retires the segments that lie below it. The active one stays.
+func (l *Log) raiseStart(offset int64) error {
+	l.dirty = true
+	l.setEnds(func(e *Ends) { e.Start = max(e.Start, offset) })
+	v := l.view.Load()
+	drop := v.find(offset)
+	if drop > 0 {
+		l.view.Store(&view{slices.Clone(v.segs[drop:])})
+	}
+	for i, s := range v.segs[:drop] {
+		// One by one and in order: after a power cut a later segment must not be gone with an older one there.
+		err := l.retire(s)
+		if err == nil && i < drop-1 {
+			err = l.o.FS.SyncDir(l.o.Dir)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := l.epochs.TruncateFromStart(offset); err != nil {
+		return err
+	}
+	if drop == 0 {
+		return nil
+	}
+	first := v.segs[drop].Base
+	for len(l.snapshots.offsets) > 0 && l.snapshots.offsets[0] < first {
+		if err := l.removeSnapshot(l.snapshots.offsets[0]); err != nil {
+			return err
+		}
+		l.snapshots.offsets = l.snapshots.offsets[1:]
+	}
+	return nil
+}
+
+func (l *Log) retireDurably(s *segment.Segment) error {
+	if err := l.retire(s); err != nil {
+		return err
+	}
+	return l.o.FS.SyncDir(l.o.Dir)
+}
+
+// retire renames a segment's files away and lets them be removed after file.delete.delay.ms. mu is held.
+func (l *Log) retire(s *segment.Segment) error {
+	gone, err := s.Retire()
+	if len(gone) > 0 {
+		l.dirChanged = true
+		delay := time.Duration(max(0, l.cfg.Load().FileDeleteDelayMs)) * time.Millisecond
+		l.o.Clock.AfterFunc(delay, func() { l.background(func() { l.remove(gone) }) })
+	}
+	return err
+}
+
+// remove deletes retired files. What is left by a failure, or by the end of the process, goes at the next
+// start.
+func (l *Log) remove(paths []string) {
+	if l.status() != nil {
+		return
+	}
+	for _, p := range paths {
+		if err := l.o.FS.Remove(p); err != nil && !disk.IsNotExist(err) {
+			l.logf("remove %s: %v", filepath.Base(p), err)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package segment
+
+import (
+	"context"
+	"errors"
+
+	"platter/engine/batch"
+	"platter/io/disk"
+)
+
+// TruncateTo drops the batch that contains offset and all behind it, and makes that durable. The segment is
+// active afterwards. It returns the offset behind what is left.
+func (s *Segment) TruncateTo(offset, intervalBytes int64) (end int64, err error) {
+	err = s.with(disk.ReadWrite, func(f disk.File) error {
+		at, err := s.locateHealed(f, offset)
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		// Readers first: whoever looks now finds the new end.
+		size := s.size.Load()
+		s.size.Store(at.pos)
+		s.end.Store(max(at.before+1, s.Base))
+		if at.pos < size {
+			if err := f.Truncate(at.pos); err != nil {
+				return err
+			}
+			if err := f.Sync(); err != nil {
+				return err
+			}
+		}
+		s.reserved, s.growBytes = 0, 0
+		s.dropBads(at.pos)
+		if at.pos == 0 {
+			s.firstTime.Store(noTime)
+		}
+		return s.reindex(f, at.pos, at.before+1, intervalBytes)
+	})
+	return s.end.Load(), err
+}
+
+// locateHealed is locate, with indexes that mislead made anew.
+func (s *Segment) locateHealed(f disk.File, offset int64) (place, error) {
+	at, err := s.locate(f, offset)
+	var corrupt *CorruptError
+	if errors.As(err, &corrupt) {
+		if err = s.heal(f, err); err == nil {
+			at, err = s.locate(f, offset)
+		}
+	}
+	return at, err
+}
+
+// EndBelow is where TruncateTo(offset) would end the segment.
+func (s *Segment) EndBelow(offset int64) (end int64, err error) {
+	err = s.with(disk.ReadWrite, func(f disk.File) error {
+		at, err := s.locateHealed(f, offset)
+		end = max(at.before+1, s.Base)
+		return err
+	})
+	return end, err
+}
+
+// PosOf is the position of the first batch that ends at or above offset.
+func (s *Segment) PosOf(offset int64) (pos int64, err error) {
+	err = s.with(disk.ReadWrite, func(f disk.File) error {
+		at, err := s.locateHealed(f, offset)
+		pos = at.pos
+		return err
+	})
+	return pos, err
+}
+
+// reindex makes tail and indexes fit a log that now ends at size. mu is held.
+func (s *Segment) reindex(f disk.File, size, end, intervalBytes int64) error {
+	if err := s.flushIndexes(true); err != nil {
+		return err
+	}
+	s.offsets.fileBytes, s.times.fileBytes = s.offsets.disk*offsetEntryBytes, s.times.disk*timeEntryBytes
+	m := s.resume(f, end, false)
+	out, err := s.rescan(f, size, m, Pass{Sure: end, CheckFrom: never, IntervalBytes: intervalBytes})
+	if err == nil && out.size != size {
+		err = &CorruptError{Path: s.path, Pos: out.size, Cause: out.cause}
+	}
+	if size == 0 {
+		s.tail = newTail(boundary{last: s.Base - 1})
+	}
+	s.loaded, s.timesChecked, s.flushedAt = true, true, size
+	if err != nil {
+		return err
+	}
+	return s.flushIndexes(true)
+}
+
+// Verify reads every byte below the published size with CRC, and records what is bad. pace, when set, is
+// called with the bytes just read.
+func (s *Segment) Verify(ctx context.Context, pace func(bytes int64)) error {
+	return s.with(disk.ReadWrite, func(f disk.File) error {
+		size, end := s.size.Load(), s.end.Load()
+		pos, next := int64(0), s.Base
+		for pos < size {
+			var sc Scanner
+			sc.init(f, pos, size, ScanOptions{CRC: true, NextOffset: next})
+			for told := pos; sc.Next(); {
+				if sc.End()-told < chunkBytes && sc.End() < size {
+					continue
+				}
+				if pace != nil {
+					pace(sc.End() - told)
+				}
+				told = sc.End()
+				if err := ctx.Err(); err != nil {
+					sc.Close()
+					return err
+				}
+			}
+			err := sc.Err()
+			pos, next = sc.End(), sc.NextOffset()
+			sc.Close()
+			var corrupt *CorruptError
+			if !errors.As(err, &corrupt) {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			if s.size.Load() < size {
+				return nil // cut below us
+			}
+			b, known := s.badAt(pos)
+			if !known {
+				b = resync(f, pos, size, next, end, err)
+				s.logf("%s: bad from %d to %d, offsets %d to %d: %v", s.path, b.Pos, b.End, b.Offset, b.NextOffset-1, err)
+				s.mu.Lock()
+				s.addBad(b)
+				s.mu.Unlock()
+			}
+			pos, next = b.End, b.NextOffset
+		}
+		return nil
+	})
+}
+
+// Scan calls fn with the header of each batch from the one that contains offset on, until fn returns an
+// error. Bad ranges are left out.
+func (s *Segment) Scan(offset int64, fn func(b batch.Batch) error) error {
+	return s.with(disk.ReadWrite, func(f disk.File) error {
+		at, err := s.locateHealed(f, offset)
+		if err != nil || at.sizeBytes == 0 {
+			return err
+		}
+		var ferr error
+		err = s.batchesFrom(f, at.pos, func(b batch.Batch) (bool, bool) {
+			ferr = fn(b)
+			return false, ferr == nil
+		}, nil)
+		return errors.Join(ferr, err)
+	})
+}
