@@ -1,6 +1,7 @@
 package memdisk
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -151,19 +152,13 @@ func (f *file) WriteV(bufs [][]byte, pos int64) (int64, error) {
 	if err := disk.CheckRange("write", f.path, pos, want); err != nil {
 		return 0, err
 	}
+	// In one piece: no crash may see a sector that only some of the buffers have reached.
+	joined := bytes.Join(bufs, nil)
 	return f.m.opPart(Op{Kind: "write", Path: f.path, Pos: pos, Len: want}, func(most int64) (n int64, err error) {
 		if err := f.checkWrite(); err != nil {
 			return 0, err
 		}
-		for _, b := range bufs {
-			b = b[:min(int64(len(b)), most-n)]
-			var wrote int64
-			wrote, err = f.write(b, pos+n)
-			n += wrote
-			if err != nil {
-				break
-			}
-		}
+		n, err = f.write(joined[:min(want, most)], pos)
 		f.node.modMs = f.m.clock.NowMs()
 		f.node.content.grown()
 		return n, err
