@@ -2,7 +2,8 @@
 // outside Linux; `-tags portable` forces it there too.
 //
 // A WriteV of several small buffers is gathered into one write through a bounded scratch buffer.
-// Preallocation, write-behind and advice are ErrUnsupported. On darwin Sync is F_FULLFSYNC, on
+// After a failed write os.File may not tell how much of it was done: WriteV then reports too few bytes,
+// never too many. Preallocation, write-behind and advice are ErrUnsupported. On darwin Sync is F_FULLFSYNC, on
 // Windows FlushFileBuffers, as os.File does it.
 package portable
 
