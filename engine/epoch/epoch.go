@@ -201,11 +201,16 @@ func (c *Cache) EndOffsetFor(requested int32, logEnd int64) (epoch int32, endOff
 func (c *Cache) At(offset int64) int32 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	i := sort.Search(len(c.entries), func(i int) bool { return c.entries[i].StartOffset > offset })
+	return At(c.entries, offset)
+}
+
+// At is Cache.At over entries that rise.
+func At(entries []Entry, offset int64) int32 {
+	i := sort.Search(len(entries), func(i int) bool { return entries[i].StartOffset > offset })
 	if i == 0 {
 		return None
 	}
-	return c.entries[i-1].Epoch
+	return entries[i-1].Epoch
 }
 
 // Entries is a copy of the history.

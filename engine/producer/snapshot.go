@@ -44,14 +44,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // SnapshotEntry is one producer in a snapshot file, field by field.
 type SnapshotEntry struct {
-	ProducerID            int64
-	Epoch                 int16
-	LastSequence          int32
-	LastOffset            int64
-	OffsetDelta           int32
-	TimestampMs           int64
-	CoordinatorEpoch      int32
-	CurrentTxnFirstOffset int64
+	ProducerID            int64 `json:"producer_id"`
+	Epoch                 int16 `json:"producer_epoch"`
+	LastSequence          int32 `json:"last_sequence"`
+	LastOffset            int64 `json:"last_offset"`
+	OffsetDelta           int32 `json:"offset_delta"`
+	TimestampMs           int64 `json:"timestamp_ms"`
+	CoordinatorEpoch      int32 `json:"coordinator_epoch"`
+	CurrentTxnFirstOffset int64 `json:"current_txn_first_offset"`
 }
 
 // EncodeSnapshot returns the bytes of a snapshot file.

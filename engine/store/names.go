@@ -40,6 +40,12 @@ func deletedName(tp TP) string {
 	return tp.Topic[:min(len(tp.Topic), dirNameMax-len(suffix))] + suffix
 }
 
+// ParseDir gives the partition whose log's directory is called name; ok is false for any other directory.
+func ParseDir(name string) (tp TP, ok bool) {
+	tp, kind := parseDirName(name)
+	return tp, kind == dirLog
+}
+
 // parseDirName tells what a directory is by its name. tp is set for dirLog alone.
 func parseDirName(name string) (tp TP, kind dirKind) {
 	for _, k := range []struct {
