@@ -154,36 +154,20 @@ func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error 
 	if dir == "" {
 		dir = filepath.Join(b.o.Config.List("log.dirs")[0], ".coordinator")
 	}
-	if err := b.lockCoordinator(dir); err != nil {
-		return err
-	}
 	addr, _ := b.o.Config.Value("coordinator.listener")
 	zk, err := zkserver.Start(ctx, zkserver.Config{
 		FS: b.fs, Clock: b.clock, Dir: dir, Addr: addr,
 		TickMs: b.o.Config.Int("coordinator.tick.ms"),
 		Log:    b.o.Log.With("part", "coordinator"),
 	})
-	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
-	}
-	b.coordinator = zk
-	b.atStop("the coordinator", func(context.Context) error { return zk.Close() })
-	return nil
-}
-
-// lockCoordinator keeps a second process away from the coordinator's files, as the store does for the logs.
-func (b *Broker) lockCoordinator(dir string) error {
-	if err := disk.MkdirAllSync(b.fs, dir); err != nil {
-		return fmt.Errorf("coordinator: %w", err)
-	}
-	lock, err := b.fs.Lock(filepath.Join(dir, ".lock"))
 	if errors.Is(err, disk.ErrLocked) {
 		return fmt.Errorf("coordinator: %s is in use: another broker runs on these data directories", dir)
 	}
 	if err != nil {
 		return fmt.Errorf("coordinator: %w", err)
 	}
-	b.atStop("the coordinator's lock", func(context.Context) error { return lock.Close() })
+	b.coordinator = zk
+	b.atStop("the coordinator", func(context.Context) error { return zk.Close() })
 	return nil
 }
 
