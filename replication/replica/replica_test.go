@@ -1,0 +1,447 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"platter/engine/batch"
+	"platter/engine/commitlog"
+	"platter/replication/core"
+)
+
+// fakeLog is a log in memory in which each append has one record. While held it takes appends without
+// answering them.
+type fakeLog struct {
+	mu     sync.Mutex
+	start  int64
+	end    int64
+	held   bool
+	queue  []*commitlog.Append
+	epochs []int32 // of each record
+	fail   error   // what the next appends get
+	limit  int64   // of the last Read
+	taken  int32   // the newest assigned epoch
+}
+
+func (l *fakeLog) Enqueue(a *commitlog.Append) {
+	l.mu.Lock()
+	l.queue = append(l.queue, a)
+	held := l.held
+	l.mu.Unlock()
+	if !held {
+		l.work()
+	}
+}
+
+// work answers what is queued, without the lock, as the real one does.
+func (l *fakeLog) work() {
+	for {
+		l.mu.Lock()
+		if len(l.queue) == 0 {
+			l.mu.Unlock()
+			return
+		}
+		a := l.queue[0]
+		l.queue = l.queue[1:]
+		out := commitlog.Appended{BaseOffset: l.end, LastOffset: l.end, LogAppendTimeMs: -1, LogStartOffset: l.start, Err: l.fail}
+		if l.fail == nil {
+			l.end++
+			l.epochs = append(l.epochs, a.LeaderEpoch)
+		}
+		l.mu.Unlock()
+		a.Done(out)
+	}
+}
+
+func (l *fakeLog) release() {
+	l.mu.Lock()
+	l.held = false
+	l.mu.Unlock()
+	l.work()
+}
+
+func (l *fakeLog) Read(offset, maxBytes, limit int64, atLeastOne bool) (commitlog.Read, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.limit = limit
+	if offset < l.start || offset > l.end {
+		return commitlog.Read{}, commitlog.ErrOffsetOutOfRange
+	}
+	return commitlog.Read{NextOffset: offset}, nil
+}
+
+func (l *fakeLog) Ends() commitlog.Ends {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return commitlog.Ends{Start: l.start, Written: l.end, Durable: l.end}
+}
+
+func (l *fakeLog) AssignEpoch(epoch int32) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fail != nil {
+		return l.fail
+	}
+	l.taken = epoch
+	return nil
+}
+
+func (l *fakeLog) SetConfig(commitlog.Config) {}
+
+// leader makes broker 1 the leader with this in-sync set.
+func leader(t *testing.T, l *fakeLog, minISR int, isr ...int32) *Replica {
+	t.Helper()
+	r := newReplica(Config{Self: 1, MinISR: minISR}, l)
+	assign(t, r, 0, 1, isr...)
+	return r
+}
+
+func assign(t *testing.T, r *Replica, epoch, to int32, isr ...int32) {
+	t.Helper()
+	err := r.Assign(core.Assignment{Leader: to, LeaderEpoch: epoch, PartitionEpoch: epoch, ISR: isr, Replicas: []int32{1, 2}}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fetched is what the follower's fetch does to the core.
+func fetched(t *testing.T, r *Replica, offset int64) {
+	t.Helper()
+	r.mu.Lock()
+	w, err := r.core.Fetched(core.Fetch{Broker: 2, LeaderEpoch: r.core.LeaderEpoch(), Offset: offset})
+	ready := r.settle(w)
+	r.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish(ready)
+	r.watchers.signal()
+}
+
+// outcome is what an append came to: "-" while it is under way.
+type outcome struct {
+	mu    sync.Mutex
+	calls int
+	a     commitlog.Appended
+}
+
+func (o *outcome) done(a commitlog.Appended) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.calls++
+	o.a = a
+}
+
+func (o *outcome) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.calls == 0:
+		return "-"
+	case o.calls > 1:
+		return fmt.Sprintf("%d calls", o.calls)
+	case o.a.Err != nil:
+		return o.a.Err.Error()
+	}
+	return fmt.Sprint(o.a.BaseOffset)
+}
+
+func add(r *Replica, acks int16) (*outcome, func()) {
+	o := &outcome{}
+	return o, r.Append(&Append{Batches: []batch.Batch{nil}, Acks: acks, Done: o.done})
+}
+
+func want(t *testing.T, what string, got fmt.Stringer, want string) {
+	t.Helper()
+	if got.String() != want {
+		t.Errorf("%s: %s, want %s", what, got, want)
+	}
+}
+
+func TestAcks(t *testing.T) {
+	l := &fakeLog{}
+	r := leader(t, l, 1, 1)
+	for i, acks := range []int16{0, 1, -1} {
+		o, cancel := add(r, acks)
+		want(t, "alone", o, fmt.Sprint(i))
+		if cancel != nil {
+			t.Error("nothing waits, and there is a cancel")
+		}
+	}
+	if s, _ := r.State(-1); s.HighWatermark != 3 || s.LogEnd != 3 || !s.IsLeader {
+		t.Errorf("state %+v", s)
+	}
+
+	l = &fakeLog{}
+	r = leader(t, l, 1, 1, 2)
+	one, _ := add(r, 1)
+	all, _ := add(r, -1)
+	late, cancel := add(r, -1)
+	want(t, "acks=1", one, "0")
+	want(t, "acks=all", all, "-")
+	fetched(t, r, 2)
+	want(t, "acks=all, fetched", all, "1")
+	want(t, "acks=all, not fetched", late, "-")
+	cancel()
+	cancel()
+	want(t, "cancelled", late, ErrTimeout.Error())
+	fetched(t, r, 3)
+	want(t, "cancelled, then committed", late, ErrTimeout.Error())
+}
+
+func TestCancelBeforeWritten(t *testing.T) {
+	l := &fakeLog{held: true}
+	r := leader(t, l, 1, 1, 2)
+	o, cancel := add(r, -1)
+	cancel()
+	want(t, "still with the log", o, "-")
+	l.release()
+	want(t, "written", o, ErrTimeout.Error())
+}
+
+// TestDuplicate: the retry of a batch that is not committed yet waits as its original does.
+func TestDuplicate(t *testing.T) {
+	l := &fakeLog{}
+	r := leader(t, l, 1, 1, 2)
+	first, _ := add(r, -1)
+	second, _ := add(r, -1)
+	again := &outcome{}
+	o := &op{r: r, term: r.view.Load().term, all: true, done: again.done}
+	o.term.enter()
+	o.written(commitlog.Appended{BaseOffset: 0, LastOffset: 0, Duplicate: true})
+	want(t, "duplicate", again, "-")
+	fetched(t, r, 1)
+	want(t, "original", first, "0")
+	want(t, "duplicate, committed", again, "0")
+	want(t, "the next one", second, "-")
+}
+
+func TestRefused(t *testing.T) {
+	l := &fakeLog{}
+	r := newReplica(Config{Self: 1, MinISR: 2}, l)
+	o, _ := add(r, 1)
+	want(t, "before any assignment", o, ErrNotLeader.Error())
+	assign(t, r, 0, 1, 1)
+	o, _ = add(r, -1)
+	want(t, "acks=all under min.insync.replicas", o, ErrNotEnoughReplicas.Error())
+	o, _ = add(r, 1)
+	want(t, "acks=1 under min.insync.replicas", o, "0")
+	assign(t, r, 1, 2, 1, 2)
+	o, _ = add(r, 1)
+	want(t, "follower", o, ErrNotLeader.Error())
+	l.fail = commitlog.ErrOffline
+	if err := r.Assign(core.Assignment{Leader: 1, LeaderEpoch: 2, PartitionEpoch: 2, ISR: []int32{1}, Replicas: []int32{1}}, 0); !errors.Is(err, commitlog.ErrOffline) {
+		t.Errorf("assigned on a dead disk: %v", err)
+	}
+	o, _ = add(r, 1)
+	want(t, "leader in name only", o, ErrNotLeader.Error())
+	l.fail = nil
+	assign(t, r, 2, 1, 1, 2)
+	l.fail = commitlog.ErrOffline
+	o, _ = add(r, -1)
+	want(t, "dead disk", o, commitlog.ErrOffline.Error())
+	if err := r.Assign(core.Assignment{Leader: 1, LeaderEpoch: 1, PartitionEpoch: 9}, 0); !errors.Is(err, ErrStaleEpoch) {
+		t.Errorf("an old epoch: %v", err)
+	}
+	r.Stop()
+	o, _ = add(r, 1)
+	want(t, "stopped", o, ErrUnknownPartition.Error())
+	if _, err := r.State(-1); !errors.Is(err, ErrUnknownPartition) {
+		t.Errorf("state of a stopped replica: %v", err)
+	}
+	if err := r.Assign(core.Assignment{Leader: 1, LeaderEpoch: 9}, 0); !errors.Is(err, ErrUnknownPartition) {
+		t.Errorf("a stopped replica was assigned: %v", err)
+	}
+}
+
+// TestTermEnds: who waits for the watermark learns that the term is over; a term ends only when no append is
+// on its way to the log.
+func TestTermEnds(t *testing.T) {
+	l := &fakeLog{}
+	r := leader(t, l, 1, 1, 2)
+	waits, _ := add(r, -1)
+	l.mu.Lock()
+	l.held = true
+	l.mu.Unlock()
+	way, _ := add(r, -1)
+	done := make(chan error)
+	go func() {
+		done <- r.Assign(core.Assignment{Leader: 1, LeaderEpoch: 1, PartitionEpoch: 1, ISR: []int32{1, 2}, Replicas: []int32{1, 2}}, 0)
+	}()
+	for !r.view.Load().term.isOver() {
+		runtime.Gosched()
+	}
+	late, _ := add(r, 1)
+	want(t, "between two terms", late, ErrNotLeader.Error())
+	l.mu.Lock()
+	taken := l.taken
+	l.mu.Unlock()
+	if taken != 0 {
+		t.Error("the epoch began with an append of the former one on its way")
+	}
+	l.release()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	want(t, "waited", waits, ErrNotLeader.Error())
+	want(t, "was on its way", way, ErrNotLeader.Error())
+	next, _ := add(r, 1)
+	want(t, "in the next term", next, "2")
+}
+
+func TestEpochsAndReads(t *testing.T) {
+	l := &fakeLog{start: 2, end: 10}
+	r := newReplica(Config{Self: 1, MinISR: 1, HighWatermark: 99}, l)
+	assign(t, r, 5, 1, 1, 2)
+	for epoch, want := range map[int32]error{-1: nil, 5: nil, 4: ErrFencedEpoch, 6: ErrUnknownEpoch} {
+		if _, err := r.State(epoch); !errors.Is(err, want) {
+			t.Errorf("epoch %d: %v", epoch, err)
+		}
+		if _, _, err := r.Read(5, 1, LogEnd, epoch, true); !errors.Is(err, want) {
+			t.Errorf("read with epoch %d: %v", epoch, err)
+		}
+	}
+	add(r, 1)
+	for iso, limit := range map[Isolation]int64{ReadUncommitted: 10, ReadCommitted: 10, LogEnd: 11} {
+		if _, s, err := r.Read(5, 1, iso, -1, true); err != nil || l.limit != limit || s.LogStart != 2 {
+			t.Errorf("isolation %d: limit %d, %+v, %v", iso, l.limit, s, err)
+		}
+	}
+	if _, s, err := r.Read(1, 1, LogEnd, -1, true); !errors.Is(err, commitlog.ErrOffsetOutOfRange) || s.LogStart != 2 {
+		t.Errorf("below the start: %+v, %v", s, err)
+	}
+	l.start = 11 // trimmed past the watermark
+	if s, _ := r.State(-1); s.HighWatermark != 11 || s.LogStart != 11 {
+		t.Errorf("after a trim: %+v", s)
+	}
+	assign(t, r, 6, 2, 1, 2)
+	if _, s, err := r.Read(11, 1, LogEnd, -1, true); !errors.Is(err, ErrNotLeader) || s.Leader != 2 || s.LeaderEpoch != 6 {
+		t.Errorf("follower: %+v, %v", s, err)
+	}
+}
+
+func TestWatch(t *testing.T) {
+	l := &fakeLog{}
+	r := leader(t, l, 1, 1, 2)
+	w := NewWaiter()
+	signalled := func() bool {
+		select {
+		case <-w.C:
+			return true
+		default:
+			return false
+		}
+	}
+	r.Watch(w)
+	r.Watch(w)
+	add(r, 1)
+	add(r, 1)
+	if !signalled() || signalled() {
+		t.Error("two appends are one signal")
+	}
+	for _, e := range []struct {
+		what string
+		do   func()
+	}{
+		{"watermark", func() { fetched(t, r, 1) }},
+		{"trim", r.Advance},
+		{"config", func() { r.SetConfig(commitlog.Config{}, 2) }},
+		{"leadership", func() { assign(t, r, 1, 2, 1, 2) }},
+		{"stop", r.Stop},
+	} {
+		if e.do(); !signalled() {
+			t.Errorf("%s: no signal", e.what)
+		}
+	}
+	r.Unwatch(w)
+	r.Unwatch(w)
+	r.watchers.signal()
+	if signalled() {
+		t.Error("signal after Unwatch")
+	}
+}
+
+// TestNoLostWakeup: whoever watches, looks, and then waits, sees every record in the end.
+func TestNoLostWakeup(t *testing.T) {
+	l := &fakeLog{}
+	r := leader(t, l, 1, 1)
+	const records = 2000
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			w := NewWaiter()
+			r.Watch(w)
+			defer r.Unwatch(w)
+			for {
+				if s, _ := r.State(-1); s.HighWatermark == records {
+					return
+				}
+				<-w.C
+			}
+		})
+	}
+	for range records {
+		add(r, 1)
+	}
+	readers.Wait()
+}
+
+// TestManyAppendersAndTerms: each append is answered once, and the log's epochs never go back, whatever the
+// controller says meanwhile.
+func TestManyAppendersAndTerms(t *testing.T) {
+	l := &fakeLog{}
+	r := leader(t, l, 1, 1)
+	var calls, asked atomic.Int64
+	var appenders sync.WaitGroup
+	for i := range 4 {
+		appenders.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(i), 1))
+			for range 2000 {
+				asked.Add(1)
+				cancel := r.Append(&Append{Batches: []batch.Batch{nil}, Acks: int16(rng.IntN(3)) - 1, Done: func(a commitlog.Appended) {
+					calls.Add(1)
+					if a.Err != nil && !errors.Is(a.Err, ErrNotLeader) && !errors.Is(a.Err, ErrTimeout) {
+						t.Error(a.Err)
+					}
+				}})
+				if cancel != nil && rng.IntN(2) == 0 {
+					cancel()
+				}
+			}
+		})
+	}
+	for epoch := int32(1); epoch < 200; epoch++ {
+		isr := []int32{1, 2}[:1+epoch%2]
+		assign(t, r, epoch, 1, isr...)
+	}
+	appenders.Wait()
+	assign(t, r, 1000, 2, 1, 2)
+	if calls.Load() != asked.Load() {
+		t.Errorf("%d answers to %d appends", calls.Load(), asked.Load())
+	}
+	last := int32(0)
+	for i, e := range l.epochs {
+		if e < last {
+			t.Fatalf("record %d has epoch %d after %d", i, e, last)
+		}
+		last = e
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	l := &fakeLog{}
+	r := leader(t, l, 1, 1)
+	a := &Append{Batches: []batch.Batch{nil}, Acks: -1, Done: func(commitlog.Appended) {}}
+	l.epochs = make([]int32, 0, 1<<16)
+	if n := testing.AllocsPerRun(1000, func() { r.Append(a) }); n > 4 { // two are the fake log's
+		t.Errorf("an append allocates %v times", n)
+	}
+	if n := testing.AllocsPerRun(1000, func() { r.State(-1) }); n > 0 {
+		t.Errorf("a look allocates %v times", n)
+	}
+}
