@@ -2,25 +2,39 @@ package zkserver
 
 import (
 	"fmt"
+	"sync"
 
 	"platter/coord/tree"
 	"platter/coord/zk"
 )
 
-// expiryLoop sweeps the sessions until the server ends.
-func (s *Server) expiryLoop() {
-	defer s.running.Done()
-	for {
-		select {
-		case <-s.stop:
-			return
-		case <-s.config.Clock.After(s.sessions.sweep()):
-		}
+// sweeper sweeps the sessions again and again until it is ended.
+type sweeper struct {
+	mu    sync.Mutex
+	stop  func() bool
+	ended bool
+}
+
+func (s *Server) startSweeps() {
+	wait := s.sessions.sweep()
+	s.sweeps.mu.Lock()
+	defer s.sweeps.mu.Unlock()
+	if !s.sweeps.ended {
+		s.sweeps.stop = s.config.Clock.AfterFunc(wait, s.startSweeps)
+	}
+}
+
+func (w *sweeper) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	if w.stop != nil {
+		w.stop()
 	}
 }
 
 // expire proposes the close of a session on the server's own account. When the log has no room for it
-// the session lives until the next sweep.
+// the session lives until a later sweep.
 func (s *Server) expire(id int64) bool {
 	s.log.Info("coordinator: session expires", "session", fmt.Sprintf("%#x", id))
 	return s.queue.add(&proposal{

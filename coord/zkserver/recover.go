@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -17,15 +18,15 @@ import (
 )
 
 // openStore locks the data directory and gives the tree that it holds, everything in it durable.
-func openStore(ctx context.Context, fs disk.FS, dir string, log *slog.Logger) (*store, *tree.Tree, error) {
-	if err := disk.MkdirAllSync(fs, dir); err != nil {
+func openStore(ctx context.Context, d disk.FS, dir string, log *slog.Logger) (*store, *tree.Tree, error) {
+	if err := disk.MkdirAllSync(d, dir); err != nil {
 		return nil, nil, err
 	}
-	lock, err := fs.Lock(filepath.Join(dir, lockName))
+	lock, err := d.Lock(filepath.Join(dir, lockName))
 	if err != nil {
 		return nil, nil, err
 	}
-	st := &store{fs: fs, dir: dir, log: log, lock: lock, zeros: make([]byte, growBytes)}
+	st := &store{fs: d, dir: dir, log: log, lock: lock, zeros: make([]byte, growBytes)}
 	t, err := st.recover(ctx)
 	if err != nil {
 		if st.file != nil {
@@ -80,6 +81,11 @@ func (st *store) recover(ctx context.Context) (*tree.Tree, error) {
 	for _, name := range fl.tmp {
 		st.fs.Remove(filepath.Join(st.dir, name))
 	}
+	if len(fl.snaps)+len(fl.logs) == 0 {
+		if err := st.syncAncestors(); err != nil {
+			return nil, err
+		}
+	}
 	t, err := st.newestSnapshot(fl)
 	if err != nil {
 		return nil, err
@@ -97,6 +103,21 @@ func (st *store) recover(ctx context.Context) (*tree.Tree, error) {
 		}
 	}
 	return t, nil
+}
+
+// syncAncestors makes the way to a fresh directory durable: an earlier start may have made it, and died
+// before it was.
+func (st *store) syncAncestors() error {
+	for dir := filepath.Clean(st.dir); ; {
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return nil
+		}
+		if err := st.fs.SyncDir(parent); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		dir = parent
+	}
 }
 
 // newestSnapshot loads the newest snapshot that is whole; without any the tree is fresh. An older one

@@ -35,8 +35,9 @@ type tracker struct {
 	byID   map[int64]*session
 	due    dueHeap
 	lastID int64
-	wakeMs int64 // when sweep was last called
-	nextMs int64 // when it was to be called next
+	nextMs int64 // when sweep was to be called next
+
+	lostMs atomic.Int64 // time that does not count: this process was not running
 }
 
 func newTracker(c clock.Clock, tickMs int, expire func(id int64) bool) *tracker {
@@ -56,8 +57,9 @@ func (t *tracker) restore(tr *tree.Tree) {
 	t.lastID = max(tr.LastSession(), int64(uint64(t.clock.NowMs())<<24>>8))
 }
 
-// nowMs is tracker time: milliseconds since the start, which no change of the wall clock moves.
-func (t *tracker) nowMs() int64 { return t.clock.Now().Sub(t.start).Milliseconds() }
+// nowMs is tracker time: milliseconds for which this process has run, which no change of the wall clock
+// moves.
+func (t *tracker) nowMs() int64 { return t.clock.Now().Sub(t.start).Milliseconds() - t.lostMs.Load() }
 
 func (t *tracker) nextID() int64 {
 	t.mu.Lock()
@@ -152,19 +154,26 @@ func (x *session) deadlineMs() int64 { return x.heardMs.Load() + int64(x.timeout
 // sweep proposes the close of every session whose deadline has passed, and tells how long to wait
 // until the next sweep.
 //
-// A sweep that comes much later than it was to come means that this process did not run: nobody could
-// be heard in that time, so every session gets its full timeout from now.
+// A sweep that comes late means that this process did not run in between, and could hear nobody: that
+// time does not count. After a long pause every session has its full timeout again.
 func (t *tracker) sweep() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.nowMs()
-	if now-t.nextMs > t.lateMs() {
-		for _, x := range t.byID {
-			x.heardMs.Store(max(x.heardMs.Load(), now))
+	if late := now - t.nextMs; late > t.sweepMs() {
+		t.lostMs.Add(late)
+		now -= late
+		if late > t.pauseMs() {
+			for _, x := range t.byID {
+				x.heardMs.Store(now)
+			}
 		}
 	}
 	for len(t.due) > 0 && t.due[0].dueMs <= now {
 		x := t.due[0]
+		if x.heardMs.Load() > now { // noted while a pause had not been seen yet
+			x.heardMs.Store(now)
+		}
 		if x.dueMs = x.deadlineMs(); x.dueMs > now {
 			heap.Fix(&t.due, 0)
 			continue
@@ -188,8 +197,8 @@ func (t *tracker) sweep() time.Duration {
 // sweepMs is the longest time between two sweeps: short beside the shortest timeout, two ticks.
 func (t *tracker) sweepMs() int64 { return max(int64(t.tickMs)/8, 1) }
 
-// lateMs is how late a sweep may come on a busy machine.
-func (t *tracker) lateMs() int64 { return max(int64(t.tickMs)/4, 5) }
+// pauseMs is how late a sweep must be to count as a suspension, not as a busy machine.
+func (t *tracker) pauseMs() int64 { return max(int64(t.tickMs)/4, 50) }
 
 // dueHeap orders sessions by dueMs (container/heap).
 type dueHeap []*session

@@ -74,6 +74,7 @@ type Server struct {
 	tree     *tree.Tree
 	watches  *tree.Watches[*conn]
 	sessions *tracker
+	sweeps   sweeper
 	queue    proposals
 	store    *store
 	conns    connTable
@@ -82,7 +83,7 @@ type Server struct {
 	snapshotting atomic.Bool
 
 	running sync.WaitGroup
-	stop    chan struct{} // closed first: listener and expiry end
+	stop    chan struct{} // closed first
 	ending  sync.Once
 	err     atomic.Pointer[error]
 	done    chan struct{} // closed last
@@ -114,10 +115,10 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	}
 	s.ln = ln
 	s.stats.started = c.Clock.Now()
-	s.running.Add(3)
+	s.running.Add(2)
 	go s.acceptLoop()
 	go s.commitLoop()
-	go s.expiryLoop()
+	s.startSweeps()
 	return s, nil
 }
 
@@ -170,6 +171,7 @@ func (s *Server) end(cause error) {
 		s.err.Store(&cause)
 		close(s.stop)
 		s.ln.Close()
+		s.sweeps.end()
 		s.conns.closeAll()
 		s.queue.close()
 		go s.finish()

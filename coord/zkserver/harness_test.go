@@ -1,0 +1,414 @@
+package zkserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"platter/coord/tree"
+	"platter/coord/zk"
+	"platter/io/clock"
+	"platter/io/memdisk"
+)
+
+// peer is a raw client: it sees frames, and nothing is done for it.
+type peer struct {
+	nc       net.Conn
+	frames   *frameReader
+	id       int64
+	password []byte
+	xid      int32
+	ops      map[int32]zk.Op // by xid, to know what a reply holds
+}
+
+func dialPeer(t testing.TB, addr net.Addr) *peer {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	nc.SetDeadline(time.Now().Add(20 * time.Second))
+	return &peer{nc: nc, frames: newFrameReader(nc), ops: map[int32]zk.Op{}}
+}
+
+// connect does the handshake; an id of 0 asks for a new session.
+func (p *peer) connect(q zk.ConnectRequest) (zk.ConnectResponse, error) {
+	p.nc.Write(zk.AppendFrame(nil, q.Append))
+	b, err := p.frames.next()
+	if err != nil {
+		return zk.ConnectResponse{}, err
+	}
+	d := zk.NewDecoder(b)
+	var r zk.ConnectResponse
+	r.Decode(&d)
+	p.id, p.password = r.SessionID, bytes.Clone(r.Password)
+	return r, d.Err()
+}
+
+// open is a peer with a new session.
+func open(t testing.TB, s *Server, timeoutMs int32) *peer {
+	t.Helper()
+	p := dialPeer(t, s.Addr())
+	if r, err := p.connect(zk.ConnectRequest{TimeoutMs: timeoutMs, HasReadOnly: true}); err != nil || r.SessionID == 0 {
+		t.Fatal(r, err)
+	}
+	return p
+}
+
+// frame makes a request; the xid is the next.
+func (p *peer) frame(op zk.Op, record []byte) []byte {
+	p.xid++
+	xid := p.xid
+	switch op {
+	case zk.OpPing:
+		xid = zk.XidPing
+	case zk.OpSetWatches:
+		xid = zk.XidSetWatches
+	}
+	p.ops[xid] = op
+	return zk.AppendFrame(nil, func(b []byte) []byte {
+		return append(zk.RequestHeader{Xid: xid, Op: op}.Append(b), record...)
+	})
+}
+
+// call sends one request and gives its reply; events on the way are dropped.
+func (p *peer) call(t testing.TB, op zk.Op, record []byte) (zk.ReplyHeader, *zk.Decoder) {
+	t.Helper()
+	p.nc.Write(p.frame(op, record))
+	for {
+		h, d := p.next(t)
+		if h.Xid != zk.XidEvent {
+			return h, d
+		}
+	}
+}
+
+func (p *peer) next(t testing.TB) (zk.ReplyHeader, *zk.Decoder) {
+	t.Helper()
+	b, err := p.frames.next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := zk.NewDecoder(b)
+	var h zk.ReplyHeader
+	h.Decode(&d)
+	return h, &d
+}
+
+func createBody(path string, data []byte, flags int32) []byte {
+	q := zk.CreateRequest{Path: path, Data: data, ACL: zk.WorldAnyone(), Flags: flags}
+	return q.Append(nil, zk.OpCreate)
+}
+
+func setBody(path string, data []byte, version int32) []byte {
+	q := zk.SetDataRequest{Path: path, Data: data, Version: version}
+	return q.Append(nil)
+}
+
+func pathBody(path string, watch bool) []byte {
+	return zk.PathWatchRequest{Path: path, Watch: watch}.Append(nil)
+}
+
+// script runs a transcript: peers by name, virtual time, a disk in memory.
+type script struct {
+	disk  *memdisk.FS
+	clock *clock.Virtual
+	skew  *clock.Skewed
+	s     *Server
+	peers map[string]*peer
+}
+
+// TestTranscripts: script in, frames out.
+//
+//	connect NAME [timeout=MS] [as=NAME [password=wrong]] [old] [zxid=N]
+//	send NAME               requests, pipelined, one a line; prints all frames up to the last reply
+//	events NAME             what has come without being asked for
+//	cut NAME                the connection goes, without a word
+//	gone NAME               waits for the server to close the connection
+//	word NAME               a four-letter word
+//	advance DURATION, suspend DURATION
+//	restart, kill           of the server; kill is the process's death
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
+		x := &script{
+			disk:  memdisk.New(memdisk.Options{}),
+			clock: clock.NewVirtual(time.UnixMilli(1_000_000)),
+			peers: map[string]*peer{},
+		}
+		x.skew = clock.NewSkewed(x.clock, 0, 1)
+		x.start(t)
+		t.Cleanup(func() { x.s.Close() })
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string { return x.run(t, d) })
+	})
+}
+
+func (x *script) start(t *testing.T) {
+	s, err := Start(context.Background(), Config{FS: x.disk, Clock: x.skew, Dir: "/zk", TickMs: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.s = s
+}
+
+func (x *script) run(t *testing.T, d *datadriven.TestData) string {
+	arg := func(i int) string { return d.CmdArgs[i].Key }
+	switch d.Cmd {
+	case "connect":
+		return x.connect(t, d)
+	case "send":
+		return x.send(t, x.peers[arg(0)], d.Input)
+	case "events":
+		return x.send(t, x.peers[arg(0)], "ping")
+	case "cut":
+		x.peers[arg(0)].nc.Close()
+	case "gone":
+		b, err := io.ReadAll(x.peers[arg(0)].nc)
+		return fmt.Sprintf("%d bytes, then closed (%v)\n", len(b), errors.Is(err, nil) || strings.Contains(err.Error(), "reset"))
+	case "word":
+		p := dialPeer(t, x.s.Addr())
+		p.nc.Write([]byte(arg(0)))
+		b, _ := io.ReadAll(p.nc)
+		return string(b)
+	case "advance", "suspend":
+		by, err := time.ParseDuration(arg(0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Cmd == "suspend" {
+			x.skew.Jump(by)
+			by = time.Second
+		}
+		x.clock.Advance(by)
+		x.settle(t)
+	case "restart":
+		x.s.Close()
+		x.start(t)
+	case "kill":
+		x.disk = x.disk.KillClone()
+		x.s.Close()
+		x.start(t)
+	default:
+		t.Fatalf("unknown command %q", d.Cmd)
+	}
+	return ""
+}
+
+// settle waits until the committer has done what was proposed before.
+func (x *script) settle(t *testing.T) {
+	done := make(chan struct{})
+	x.s.queue.add(&proposal{
+		entry: tree.Entry{Op: zk.OpCloseSession},
+		done:  func(tree.Result) { close(done) },
+	})
+	<-done
+}
+
+func (x *script) connect(t *testing.T, d *datadriven.TestData) string {
+	p := dialPeer(t, x.s.Addr())
+	q := zk.ConnectRequest{TimeoutMs: 5000, HasReadOnly: true, Password: make([]byte, 16)}
+	for _, a := range d.CmdArgs[1:] {
+		switch a.Key {
+		case "timeout":
+			q.TimeoutMs = int32(number(a.Vals[0]))
+		case "zxid":
+			q.LastZxidSeen = number(a.Vals[0])
+		case "as":
+			q.SessionID, q.Password = x.peers[a.Vals[0]].id, x.peers[a.Vals[0]].password
+		case "password":
+			q.Password = []byte(a.Vals[0])
+		case "old":
+			q.HasReadOnly = false
+		}
+	}
+	r, err := p.connect(q)
+	if err != nil {
+		return "closed without a reply\n"
+	}
+	session := "new session"
+	switch {
+	case r.SessionID == 0:
+		session = "no session"
+	case q.SessionID != 0:
+		session = fmt.Sprintf("same session %v, same password %v", r.SessionID == q.SessionID, bytes.Equal(r.Password, q.Password))
+	}
+	x.peers[d.CmdArgs[0].Key] = p
+	return fmt.Sprintf("timeout %d, %s, %d bytes\n", r.TimeoutMs, session, len(r.Append(nil)))
+}
+
+func (x *script) send(t *testing.T, p *peer, input string) string {
+	var out []byte
+	want := 0
+	for line := range strings.Lines(input) {
+		f := strings.Fields(line)
+		out = append(out, p.frame(x.request(t, f))...)
+		want++
+	}
+	p.nc.Write(out)
+	var text strings.Builder
+	for want > 0 {
+		b, err := p.frames.next()
+		if err != nil {
+			fmt.Fprintln(&text, "closed")
+			break
+		}
+		line, reply := x.describe(p, b)
+		if text.WriteString(line); reply {
+			want--
+		}
+	}
+	return text.String()
+}
+
+// request makes the operation and record of one line.
+func (x *script) request(t *testing.T, f []string) (zk.Op, []byte) {
+	switch f[0] {
+	case "create":
+		return zk.OpCreate, createBody(f[1], []byte(f[2]), int32(number(f[3])))
+	case "create2":
+		return zk.OpCreate2, createBody(f[1], []byte(f[2]), int32(number(f[3])))
+	case "delete", "check":
+		op := map[string]zk.Op{"delete": zk.OpDelete, "check": zk.OpCheck}[f[0]]
+		return op, zk.DeleteRequest{Path: f[1], Version: int32(number(f[2]))}.Append(nil)
+	case "set":
+		return zk.OpSetData, setBody(f[1], []byte(f[2]), int32(number(f[3])))
+	case "exists", "get", "ls", "ls2":
+		op := map[string]zk.Op{"exists": zk.OpExists, "get": zk.OpGetData, "ls": zk.OpGetChildren, "ls2": zk.OpGetChildren2}[f[0]]
+		return op, pathBody(f[1], len(f) > 2)
+	case "acl":
+		return zk.OpGetACL, zk.GetACLRequest{Path: f[1]}.Append(nil)
+	case "setacl":
+		acl := []zk.ACL{{Perms: int32(number(f[2])), ID: zk.ID{Scheme: f[3], ID: f[4]}}}
+		return zk.OpSetACL, zk.SetACLRequest{Path: f[1], ACL: acl, Version: -1}.Append(nil)
+	case "sync":
+		return zk.OpSync, zk.PathRecord{Path: f[1]}.Append(nil)
+	case "ping":
+		return zk.OpPing, nil
+	case "close":
+		return zk.OpCloseSession, nil
+	case "watches":
+		q := zk.SetWatches{RelativeZxid: number(f[1])}
+		lists := map[string]*[]string{"data": &q.Data, "exist": &q.Exist, "child": &q.Child}
+		for _, w := range f[2:] {
+			kind, path, _ := strings.Cut(w, ":")
+			*lists[kind] = append(*lists[kind], path)
+		}
+		return zk.OpSetWatches, q.Append(nil, zk.OpSetWatches)
+	case "multi":
+		return zk.OpMulti, x.multi(t, strings.Split(strings.Join(f[1:], " "), ";"))
+	case "raw":
+		return zk.Op(number(f[1])), []byte(strings.Join(f[2:], " "))
+	}
+	t.Fatalf("unknown request %q", f[0])
+	return 0, nil
+}
+
+func (x *script) multi(t *testing.T, lines []string) []byte {
+	var q zk.MultiRequest
+	for _, line := range lines {
+		op, record := x.request(t, strings.Fields(line))
+		d := zk.NewDecoder(record)
+		o := zk.MultiOp{Op: op}
+		switch op {
+		case zk.OpCreate:
+			o.Create.Decode(&d, op)
+		case zk.OpSetData:
+			o.Set.Decode(&d)
+		default:
+			o.Target.Decode(&d)
+		}
+		q.Ops = append(q.Ops, o)
+	}
+	return q.Append(nil)
+}
+
+// describe prints a frame, and reports whether it is a reply.
+func (x *script) describe(p *peer, frame []byte) (string, bool) {
+	d := zk.NewDecoder(frame)
+	var h zk.ReplyHeader
+	h.Decode(&d)
+	if h.Xid == zk.XidEvent {
+		var e zk.WatcherEvent
+		e.Decode(&d)
+		return fmt.Sprintf("event %d %s (state %d, zxid %d)\n", e.Type, e.Path, e.State, h.Zxid), false
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d: zxid %d, %v", h.Xid, h.Zxid, h.Err)
+	if h.Err == zk.OK {
+		x.describeRecord(&out, p.ops[h.Xid], &d)
+	}
+	if n := len(d.Rest()); n > 0 || d.Err() != nil {
+		fmt.Fprintf(&out, " (%d bytes left, %v)", n, d.Err())
+	}
+	return out.String() + "\n", true
+}
+
+func (x *script) describeRecord(out *strings.Builder, op zk.Op, d *zk.Decoder) {
+	stat := func(s zk.Stat) {
+		owner := "nobody"
+		for _, name := range slices.Backward(slices.Sorted(maps.Keys(x.peers))) {
+			if id := x.peers[name].id; id != 0 && id == s.EphemeralOwner {
+				owner = name
+			}
+		}
+		fmt.Fprintf(out, " {c %d m %d p %d, v %d cv %d, owner %s, %d bytes, %d children}",
+			s.Czxid, s.Mzxid, s.Pzxid, s.Version, s.Cversion, owner, s.DataLength, s.NumChildren)
+	}
+	switch op {
+	case zk.OpCreate, zk.OpCreate2:
+		var r zk.CreateResponse
+		r.Decode(d, op)
+		fmt.Fprint(out, " ", r.Path)
+		if op == zk.OpCreate2 {
+			stat(r.Stat)
+		}
+	case zk.OpExists, zk.OpSetData, zk.OpSetACL:
+		var s zk.Stat
+		s.Decode(d)
+		stat(s)
+	case zk.OpGetData:
+		var r zk.GetDataResponse
+		r.Decode(d)
+		fmt.Fprintf(out, " %q", r.Data)
+		stat(r.Stat)
+	case zk.OpGetChildren, zk.OpGetChildren2:
+		var r zk.GetChildrenResponse
+		r.Decode(d, op)
+		slices.Sort(r.Names)
+		fmt.Fprint(out, " ", r.Names)
+		if op == zk.OpGetChildren2 {
+			stat(r.Stat)
+		}
+	case zk.OpGetACL:
+		var r zk.GetACLResponse
+		r.Decode(d)
+		fmt.Fprint(out, " ", r.ACL)
+	case zk.OpSync:
+		fmt.Fprint(out, " ", d.String())
+	case zk.OpMulti:
+		var r zk.MultiResponse
+		r.Decode(d)
+		for _, m := range r.Results {
+			fmt.Fprintf(out, " [%d %v %s]", m.Op, m.Err, m.Path)
+		}
+	}
+}
+
+func number(s string) int64 {
+	v, err := strconv.ParseInt(s, 0, 64)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
