@@ -56,14 +56,20 @@ func registerRaw(key kmsg.Key, min, max int16, answer answerer) {
 	answerers[int16(key)] = answer
 }
 
+// idBytes is the part of a request header that never changes: key, version, correlation id.
+const idBytes = 8
+
 // Accept reads a frame's header and refuses keys and versions that are not served. ApiVersions is never
 // refused: it is how a client finds out.
 func (h *Handler) Accept(p []byte) (hd wire.Header, body []byte, produce bool, err error) {
 	hd, body, err = wire.ParseHeader(p)
+	if hd.Key == wire.KeyApiVersions && len(p) >= idBytes && versions.Support(hd.Key, hd.Version) != wire.Served {
+		return hd, nil, false, nil // whatever its header looks like in that version
+	}
 	if err != nil {
 		return hd, nil, false, err
 	}
-	if hd.Key != wire.KeyApiVersions && versions.Support(hd.Key, hd.Version) == wire.Unserved {
+	if versions.Support(hd.Key, hd.Version) == wire.Unserved {
 		served := "the key is unknown"
 		if r, ok := versions.Range(hd.Key); ok {
 			served = fmt.Sprintf("versions %d to %d are", r.Min, r.Max)
