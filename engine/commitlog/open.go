@@ -19,6 +19,7 @@ import (
 func Open(ctx context.Context, o Options) (*Log, error) {
 	l := &Log{o: o, producers: producer.New(), dirty: !o.CleanShutdown}
 	l.cfg.Store(&o.Config)
+	l.dirChanged = !o.CleanShutdown // nobody knows what the last process left unsynced
 	l.grow = o.FS.Caps(o.Dir).Preallocate
 	l.env = &segment.Env{
 		FS: o.FS, Handles: o.Handles, Dir: o.Dir, Logf: l.logf,

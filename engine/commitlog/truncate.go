@@ -72,10 +72,11 @@ func (l *Log) unsure(offset int64, drop func(snapshot int64) bool) error {
 	l.lineage++
 	l.dirty = true
 	if l.Ends().Durable > offset {
+		// First here: who writes the checkpoint meanwhile must not find the old one.
+		l.setEnds(func(e *Ends) { e.Durable = offset })
 		if err := l.lowerRecoveryPoint(offset); err != nil {
 			return err
 		}
-		l.setEnds(func(e *Ends) { e.Durable = offset })
 	}
 	removed, err := producer.RemoveSnapshots(l.o.FS, l.o.Dir, drop)
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *Store) failDir(d *dataDir, cause error) {
 		}
 		s.mu.RUnlock()
 		for _, h := range logs {
-			h.log.Discard()
+			h.log.GoOffline(cause)
 		}
 	}()
 }

@@ -281,6 +281,9 @@ type settlingFS struct {
 }
 
 func (f settlingFS) SyncDir(path string) error {
+	if path == f.dir.path {
+		return f.dir.entries.do()
+	}
 	if err := f.dir.settle(path); err != nil {
 		return err
 	}
