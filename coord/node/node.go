@@ -188,13 +188,18 @@ func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.En
 		return err
 	}
 	n.store = s
-	n.host.Store(host.New(n.id, s, n.cfg.Clock))
-	n.self = cluster.Broker{ID: n.id, Endpoints: endpoints, Rack: n.cfg.Rack}
 	n.endFormerSession(ctx)
-	n.keepSession(zk)
 	if err := n.refuseOthers(ctx, zk); err != nil {
 		return err
 	}
+	if s.BrokerID() != n.id || s.ClusterID() != n.clusterID {
+		if err := s.SetIdentity(n.id, n.clusterID); err != nil {
+			return err
+		}
+	}
+	n.host.Store(host.New(n.id, s, n.cfg.Clock))
+	n.self = cluster.Broker{ID: n.id, Endpoints: endpoints, Rack: n.cfg.Rack}
+	n.keepSession(zk)
 	if err := n.register(ctx, zk, true); err != nil {
 		return err
 	}

@@ -11,8 +11,7 @@ import (
 	"platter/engine/store"
 )
 
-// settleIdentity finds out the broker's id: as configured, as in meta.properties, or generated; and
-// writes it down with the cluster's.
+// settleIdentity finds out the broker's id: as configured, as in meta.properties, or generated.
 func (n *Node) settleIdentity(ctx context.Context, zk *session, s *store.Store) error {
 	if have := s.ClusterID(); have != "" && have != n.clusterID {
 		return fmt.Errorf("%w: the data directories belong to cluster %s, the coordinator to cluster %s", ErrIdentity, have, n.clusterID)
@@ -32,11 +31,6 @@ func (n *Node) settleIdentity(ctx context.Context, zk *session, s *store.Store) 
 			return fmt.Errorf("generate a broker id: %w", err)
 		}
 		id = n.cfg.ReservedIDMax + stat.Version
-	}
-	if have != id || s.ClusterID() != n.clusterID {
-		if err := s.SetIdentity(id, n.clusterID); err != nil {
-			return err
-		}
 	}
 	n.id = id
 	return nil

@@ -1,0 +1,370 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"platter/coord/cluster"
+	"platter/coord/controller"
+	"platter/coord/zkclient"
+	"platter/coord/zkserver"
+	"platter/engine/batch"
+	"platter/engine/commitlog"
+	"platter/engine/store"
+	"platter/io/clock"
+	"platter/io/memdisk"
+	"platter/replication/replica"
+)
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// machine is one broker's disk with an embedded coordinator and what runs on it.
+type machine struct {
+	t    *testing.T
+	disk *memdisk.FS
+	addr string
+	zk   *zkserver.Server
+	cfg  Config
+
+	node  *Node
+	store *store.Store
+}
+
+func newMachine(t *testing.T) *machine {
+	m := &machine{t: t, disk: memdisk.New(memdisk.Options{}), addr: "127.0.0.1:0"}
+	m.cfg = Config{
+		SessionTimeout: 4 * time.Second,
+		ConnectTimeout: 10 * time.Second,
+		FS:             m.disk, Clock: clock.Real{}, Log: quiet,
+		SessionDir: "/data", BrokerID: 1, GenerateID: true, ReservedIDMax: 1000,
+		PartitionCountDefault: 1, ReplicationDefault: 1,
+		LogConfig: func(o map[string]string) commitlog.Config {
+			c := commitlog.DefaultConfig()
+			if o["max.message.bytes"] != "" {
+				fmt.Sscan(o["max.message.bytes"], &c.MaxMessageBytes)
+			}
+			return c
+		},
+		MinISR:     func(map[string]string) int { return 1 },
+		CheckTopic: func(map[string]string) error { return nil },
+	}
+	m.startCoordinator()
+	t.Cleanup(func() { m.zk.Close() })
+	return m
+}
+
+func (m *machine) startCoordinator() {
+	m.t.Helper()
+	srv, err := zkserver.Start(context.Background(), zkserver.Config{
+		FS: m.disk, Clock: clock.Real{}, Dir: "/zk", Addr: m.addr, TickMs: 100, Log: quiet,
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.zk, m.addr = srv, srv.Addr().String()
+	m.cfg.Servers = []string{m.addr}
+}
+
+// start runs a broker as cmd does.
+func (m *machine) start() error {
+	n, err := Connect(m.t.Context(), m.cfg)
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(m.t.Context(), store.Config{
+		FS: m.disk, Clock: clock.Real{}, Dirs: []string{"/data"}, BrokerID: m.cfg.BrokerID, Log: quiet,
+		TopicConfig: n.TopicConfig, HighWatermark: n.HighWatermark, OnOffline: n.OnOffline,
+	}, &store.Progress{})
+	if err != nil {
+		n.Stop(m.t.Context())
+		return err
+	}
+	if err := n.Start(m.t.Context(), s, []cluster.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "127.0.0.1", Port: 9092}}); err != nil {
+		n.Stop(m.t.Context())
+		s.Close(false)
+		return err
+	}
+	m.node, m.store = n, s
+	return nil
+}
+
+func (m *machine) mustStart() {
+	m.t.Helper()
+	must(m.t, m.start())
+}
+
+func (m *machine) stop() {
+	m.t.Helper()
+	must(m.t, m.node.Stop(m.t.Context()))
+	must(m.t, m.store.Close(true))
+}
+
+// kill ends the broker as a kill -9 does: the session lives on.
+func (m *machine) kill() {
+	m.node.end()
+	<-m.node.ended
+	m.node.control.Stop()
+	m.node.zk.Load().Drop()
+	m.node.Host().Close()
+	m.store.Close(false)
+}
+
+func (m *machine) create(name string, partitions int32) {
+	m.t.Helper()
+	out := m.node.Controller().CreateTopics(m.t.Context(), []controller.NewTopic{{Name: name, PartitionCount: partitions, ReplicationFactor: -1}})
+	must(m.t, out[0].Err)
+}
+
+func (m *machine) produce(tp store.TP) commitlog.Appended {
+	m.t.Helper()
+	r, err := m.node.Host().Replica(tp)
+	must(m.t, err)
+	bl := batch.NewBuilder()
+	bl.Add(time.Now().UnixMilli(), []byte("k"), []byte("v"))
+	b, err := bl.Build()
+	must(m.t, err)
+	done := make(chan commitlog.Appended, 1)
+	r.Append(&replica.Append{Batches: []batch.Batch{b}, Acks: -1, Done: func(a commitlog.Appended) { done <- a }})
+	a := <-done
+	must(m.t, a.Err)
+	return a
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for range 2000 {
+		if f() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("not in ten seconds: " + what)
+}
+
+func (m *machine) client() *zkclient.Client {
+	m.t.Helper()
+	zk, err := zkclient.Connect(m.t.Context(), zkclient.Config{Servers: []string{m.addr}, SessionTimeout: 4 * time.Second})
+	must(m.t, err)
+	m.t.Cleanup(zk.Drop)
+	return zk
+}
+
+// TestLife: create, write, stop, start; kill, start; what was written is there, in new terms.
+func TestLife(t *testing.T) {
+	m := newMachine(t)
+	m.mustStart()
+	m.create("t", 3)
+	tp := store.TP{Topic: "t", Partition: 2}
+	if a := m.produce(tp); a.BaseOffset != 0 {
+		t.Fatalf("first record at %d", a.BaseOffset)
+	}
+	m.stop()
+	zk := m.client()
+	if names, _, err := zk.Children(t.Context(), cluster.BrokerIDsPath, nil); err != nil || len(names) != 0 {
+		t.Fatalf("after a clean stop there are %v, %v", names, err)
+	}
+
+	m.mustStart()
+	if a := m.produce(tp); a.BaseOffset != 1 {
+		t.Fatalf("second record at %d", a.BaseOffset)
+	}
+	first := m.node.epoch.Load()
+	m.kill()
+	before := time.Now()
+	m.mustStart()
+	if time.Since(before) > 3*time.Second {
+		t.Error("a killed broker waited out its former session")
+	}
+	if m.node.epoch.Load() <= first {
+		t.Error("the broker epoch did not rise")
+	}
+	if a := m.produce(tp); a.BaseOffset != 2 {
+		t.Fatalf("third record at %d", a.BaseOffset)
+	}
+	p := m.node.Image().Topic("t").Partitions[2]
+	if p.Leader != 1 || p.LeaderEpoch != 2 || m.node.Image().ControllerEpoch != 3 {
+		t.Errorf("after two restarts: %+v", p)
+	}
+	r, err := m.node.Host().Replica(tp)
+	must(t, err)
+	if s, err := r.State(2); err != nil || s.HighWatermark != 3 || s.LogEnd != 3 || s.TopicID != m.node.Image().Topic("t").ID {
+		t.Errorf("state %+v, %v", s, err)
+	}
+	if e := r.Log().LatestEpoch(); e != 2 {
+		t.Errorf("log's epoch %d", e)
+	}
+	m.stop()
+}
+
+func TestDeleteAndRecreate(t *testing.T) {
+	m := newMachine(t)
+	m.mustStart()
+	defer m.stop()
+	m.create("t", 2)
+	tp := store.TP{Topic: "t", Partition: 1}
+	m.produce(tp)
+	id := m.node.Image().Topic("t").ID
+	must(t, m.node.Controller().DeleteTopics(t.Context(), []string{"t"})[0])
+	if _, err := m.node.Host().Replica(tp); !errors.Is(err, replica.ErrUnknownPartition) {
+		t.Fatalf("replica of a deleted topic: %v", err)
+	}
+	if _, ok := m.node.Host().TopicName(id); ok || m.node.Image().TopicByID(id) != nil || len(m.store.All()) != 0 {
+		t.Fatal("something of the topic is left")
+	}
+	m.create("t", 1)
+	if a := m.produce(store.TP{Topic: "t"}); a.BaseOffset != 0 {
+		t.Fatalf("the new topic starts at %d", a.BaseOffset)
+	}
+}
+
+// TestSecondBroker: two processes with one id, and a second broker beside the first.
+func TestSecondBroker(t *testing.T) {
+	m := newMachine(t)
+	m.mustStart()
+	defer m.stop()
+	other := &machine{t: t, disk: memdisk.New(memdisk.Options{}), addr: m.addr, cfg: m.cfg}
+	other.cfg.FS, other.cfg.BrokerID = other.disk, 2
+	if err := other.start(); !errors.Is(err, ErrRegistered) {
+		t.Errorf("a second broker: %v", err)
+	}
+	other.disk = memdisk.New(memdisk.Options{})
+	other.cfg.FS, other.cfg.BrokerID, other.cfg.SessionTimeout = other.disk, 1, 200*time.Millisecond
+	if err := other.start(); !errors.Is(err, ErrRegistered) {
+		t.Errorf("a second broker of the same id: %v", err)
+	}
+}
+
+func TestForeignCluster(t *testing.T) {
+	m := newMachine(t)
+	zk := m.client()
+	must(t, zk.Ensure(t.Context(), cluster.BrokerIDsPath, nil))
+	_, err := zk.Create(t.Context(), cluster.BrokerPath(5), []byte(`{"version":5,"endpoints":["PLAINTEXT://h:1"],"jmx_port":-1}`), zkclient.Ephemeral)
+	must(t, err)
+	var foreign *cluster.ForeignError
+	if err := m.start(); !errors.As(err, &foreign) || foreign.ID != 5 {
+		t.Fatalf("joined somebody's cluster: %v", err)
+	}
+	if _, err := zk.Exists(t.Context(), cluster.ClusterIDPath, nil); !errors.Is(err, zkclient.ErrNoNode) {
+		t.Error("and changed something in it")
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	m := newMachine(t)
+	m.cfg.BrokerID = -1
+	m.mustStart()
+	if id := m.node.BrokerID(); id != 1001 {
+		t.Errorf("generated id %d", id)
+	}
+	m.stop()
+	m.mustStart()
+	if id := m.node.BrokerID(); id != 1001 {
+		t.Errorf("after a restart: id %d", id)
+	}
+	m.stop()
+	m.cfg.Chroot = "/elsewhere"
+	if err := m.start(); !errors.Is(err, ErrIdentity) {
+		t.Errorf("another cluster: %v", err)
+	}
+}
+
+// TestConfigChange: overrides that a tool writes reach replicas and image.
+func TestConfigChange(t *testing.T) {
+	m := newMachine(t)
+	m.mustStart()
+	defer m.stop()
+	m.create("t", 1)
+	zk := m.client()
+	set := func(path, value, entity string) {
+		t.Helper()
+		err := zk.Ensure(t.Context(), path, nil)
+		must(t, err)
+		_, err = zk.Set(t.Context(), path, []byte(value), -1)
+		must(t, err)
+		_, err = zk.Create(t.Context(), cluster.ConfigChangeSequencePath(), cluster.EncodeConfigChange(entity), zkclient.PersistentSequential)
+		must(t, err)
+	}
+	set("/config/topics/t", `{"version":1,"config":{"max.message.bytes":"77"}}`, "topics/t")
+	eventually(t, "the topic has its new limit", func() bool {
+		r, err := m.node.Host().Replica(store.TP{Topic: "t"})
+		return err == nil && r.Log().Config().MaxMessageBytes == 77 && m.node.Image().Topic("t").Configs["max.message.bytes"] == "77"
+	})
+	set("/config/brokers/<default>", `{"version":1,"config":{"a":"b"}}`, "brokers/<default>")
+	set("/config/brokers/1", `{"version":1,"config":{"c":"d"}}`, "brokers/1")
+	eventually(t, "the image has the brokers' overrides", func() bool {
+		c := m.node.Image().BrokerConfigs
+		return c[""]["a"] == "b" && c["1"]["c"] == "d"
+	})
+	set("/config/topics/t", `junk`, "topics/t")
+	set("/config/topics/t", `{"version":1,"config":{}}`, "topics/t")
+	eventually(t, "the default is back", func() bool {
+		return m.node.Image().Topic("t").Configs["max.message.bytes"] == ""
+	})
+}
+
+// TestExpiry: the session is lost; data goes on, and the broker comes back by itself.
+func TestExpiry(t *testing.T) {
+	m := newMachine(t)
+	m.mustStart()
+	defer m.stop()
+	m.create("t", 1)
+	first, old := m.node.epoch.Load(), m.node.zk.Load()
+	id, password := old.Session()
+	stolen, err := zkclient.Connect(t.Context(), zkclient.Config{Servers: m.cfg.Servers, SessionTimeout: m.cfg.SessionTimeout, SessionID: id, Password: password})
+	must(t, err)
+	must(t, stolen.Close())
+	eventually(t, "the broker is registered anew", func() bool {
+		return m.node.epoch.Load() > first && m.node.Image().Topic("t").Partitions[0].LeaderEpoch == 1
+	})
+	if a := m.produce(store.TP{Topic: "t"}); a.BaseOffset != 0 {
+		t.Errorf("record at %d", a.BaseOffset)
+	}
+	m.create("u", 1)
+	if id, err := m.node.ProducerIDs().Next(t.Context()); err != nil || id != 0 {
+		t.Errorf("producer id %d, %v", id, err)
+	}
+}
+
+// TestCoordinatorAway: the coordinator restarts under a broker that goes on.
+func TestCoordinatorAway(t *testing.T) {
+	m := newMachine(t)
+	m.mustStart()
+	defer m.stop()
+	m.create("t", 1)
+	must(t, m.zk.Close())
+	m.produce(store.TP{Topic: "t"})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if out := m.node.Controller().CreateTopics(ctx, []controller.NewTopic{{Name: "u", PartitionCount: 1, ReplicationFactor: 1}}); out[0].Err == nil {
+		t.Error("a topic was created without a coordinator")
+	}
+	m.startCoordinator()
+	eventually(t, "topics can be created again", func() bool {
+		out := m.node.Controller().CreateTopics(t.Context(), []controller.NewTopic{{Name: "v", PartitionCount: 1, ReplicationFactor: 1}})
+		return out[0].Err == nil || errors.Is(out[0].Err, controller.ErrTopicExists)
+	})
+	if p := m.node.Image().Topic("t").Partitions[0]; p.LeaderEpoch != 0 {
+		t.Errorf("the same session, and a new term: %+v", p)
+	}
+	m.produce(store.TP{Topic: "v"})
+}
+
+func TestSessionFile(t *testing.T) {
+	for _, junk := range []string{"", "{", `{"version":2}`, `{"version":1,"session":"x"}`, `{"version":1,"session":"0x1","password":"AA=="}`} {
+		if _, _, err := parseSession("f", []byte(junk)); err == nil {
+			t.Errorf("%q is taken for a session", junk)
+		}
+	}
+}
