@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -57,4 +58,15 @@ func (v *victim) logEnd() int64 {
 	}
 	o, _ := ends.Lookup(topic, 0)
 	return o.Offset
+}
+
+// said is what the log says behind position before; a line may come after the connection's end.
+func (v *victim) said(before int) string {
+	for range 200 {
+		if said := v.Log()[before:]; strings.HasSuffix(said, "\n") {
+			return said
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return v.Log()[before:]
 }
