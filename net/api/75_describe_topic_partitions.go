@@ -85,6 +85,8 @@ func (h *Handler) describePartitions(img *cluster.Image, name string, from, limi
 		rp := kmsg.NewDescribeTopicPartitionsResponseTopicPartition()
 		rp.Partition, rp.LeaderID, rp.LeaderEpoch = int32(i), p.Leader, p.LeaderEpoch
 		rp.Replicas, rp.ISR, rp.OfflineReplicas = p.Replicas, p.ISR, offlineReplicas(img, p)
+		// Not null, which Java's admin client cannot take: there are no eligible leader replicas (KIP-966) here.
+		rp.EligibleLeaderReplicas, rp.LastKnownELR = []int32{}, []int32{}
 		if p.Leader < 0 || !isAlive(img, p.Leader) {
 			rp.LeaderID, rp.ErrorCode = -1, int16(LeaderNotAvailable)
 		}
