@@ -103,6 +103,9 @@ func (l *Log) EndOffsetForEpoch(epoch int32) (int32, int64) {
 	return l.epochs.EndOffsetFor(epoch, l.Ends().Written)
 }
 
+// EpochAt is the leader epoch that offset was, or would be, appended in; -1 when unknown.
+func (l *Log) EpochAt(offset int64) int32 { return l.epochs.At(offset) }
+
 // LatestEpoch is the newest leader epoch in the log, -1 when none.
 func (l *Log) LatestEpoch() int32 {
 	e, _ := l.epochs.Latest()

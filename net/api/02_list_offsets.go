@@ -84,7 +84,7 @@ func (h *Handler) listOffset(req *kmsg.ListOffsetsRequest, tp store.TP, q *kmsg.
 		rp.Offset, rp.LeaderEpoch = end, st.LeaderEpoch
 		return nil
 	case askEarliest, askEarliestLocal:
-		rp.Offset = st.LogStart
+		rp.Offset, rp.LeaderEpoch = st.LogStart, part.Log().EpochAt(st.LogStart)
 		return nil
 	case askLatestTiered, askEarliestPending:
 		return nil

@@ -71,6 +71,7 @@ var table = []struct {
 	{controller.ErrInvalidReplication, InvalidReplicationFactor},
 	{controller.ErrInvalidAssignment, InvalidReplicaAssignment},
 	{controller.ErrInvalidConfig, InvalidConfig},
+	{controller.ErrDeleteDisabled, TopicDeletionDisabled},
 	{controller.ErrTimeout, RequestTimedOut},
 
 	{txn.ErrTransactionalID, TransactionalIDAuthorizationFailed}, // fatal, never retriable
@@ -112,7 +113,10 @@ func textOf(err error) *string {
 	s := err.Error()
 	switch c := codeOf(err); c {
 	case KafkaStorageError:
-		s = "the broker's storage failed or is full"
+		s = "the broker's storage failed"
+		if errors.Is(err, disk.ErrFull) {
+			s = "the broker's disk is full"
+		}
 	case UnknownServerError, CorruptMessage:
 		var d *disk.Error
 		if errors.As(err, &d) || c == UnknownServerError {

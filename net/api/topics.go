@@ -55,20 +55,7 @@ func isInternal(topic string) bool {
 	return topic == "__consumer_offsets" || topic == "__transaction_state" || topic == "__share_group_state"
 }
 
-// validTopicName is Kafka's rule (org.apache.kafka.common.internals.Topic).
-func validTopicName(s string) bool {
-	if s == "" || s == "." || s == ".." || len(s) > 249 {
-		return false
-	}
-	for _, c := range []byte(s) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
-		default:
-			return false
-		}
-	}
-	return true
-}
+func validTopicName(s string) bool { return controller.CheckTopicName(s) == nil }
 
 // Creating a missing topic waits for its leaders, so that the first send finds one.
 const (

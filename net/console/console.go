@@ -118,8 +118,10 @@ func (k *Console) state() (number int, name string) {
 		return stateRunning, nameRunning
 	case k.left.Load():
 		return stateShutDown, nameShutDown
-	case p != nil && atomic.LoadInt64(&p.LogsDone) < atomic.LoadInt64(&p.LogsTotal):
-		return stateRecovery, nameRecovery
+	case p != nil:
+		if now := p.Snapshot(); now.LogsDone < now.LogsTotal {
+			return stateRecovery, nameRecovery
+		}
 	}
 	return stateStarting, nameStarting
 }
@@ -141,10 +143,8 @@ func (k *Console) answerReady(w http.ResponseWriter, _ *http.Request) {
 	number, name := k.state()
 	r := readiness{State: name}
 	if p := k.c.Progress; p != nil {
-		r.Recovery = &recovery{
-			LogsTotal: atomic.LoadInt64(&p.LogsTotal), LogsDone: atomic.LoadInt64(&p.LogsDone),
-			BytesToScan: atomic.LoadInt64(&p.BytesToScan), BytesScanned: atomic.LoadInt64(&p.BytesScanned),
-		}
+		now := recovery(p.Snapshot())
+		r.Recovery = &now
 	}
 	code := http.StatusOK
 	if number != stateRunning {
