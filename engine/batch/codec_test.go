@@ -180,8 +180,8 @@ func TestZstdStreams(t *testing.T) {
 
 // bombs are small payloads that hold, or claim to hold, very much.
 func bombs() map[string]Batch {
-	const size = 1 << 30
-	value := make([]byte, 64<<20)
+	const size = 1 << 26
+	value := make([]byte, 16<<20)
 	zeros := func(open func(io.Writer) io.WriteCloser) []byte {
 		var buf bytes.Buffer
 		w := open(&buf)
@@ -204,7 +204,7 @@ func bombs() map[string]Batch {
 			return z
 		})),
 		"zstd": compressed(Zstd, 1, zeros(func(w io.Writer) io.WriteCloser {
-			z, _ := zstd.NewWriter(w, zstd.WithWindowSize(128<<20))
+			z, _ := zstd.NewWriter(w, zstd.WithWindowSize(32<<20))
 			return z
 		})),
 		"zstd, many small frames":   compressed(Zstd, 1, bytes.Repeat(zstded(make([]byte, 100<<10)), 10_000)),
@@ -219,7 +219,7 @@ func TestBombs(t *testing.T) {
 	for name, b := range bombs() {
 		for _, call := range map[string]func() error{
 			"check": func() error {
-				_, err := Check(b, Limits{DecompressedBytesMax: 32 << 20})
+				_, err := Check(b, Limits{DecompressedBytesMax: 8 << 20})
 				return err
 			},
 			"recompress": func() error {
@@ -230,7 +230,7 @@ func TestBombs(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			var wg sync.WaitGroup
-			errs := make([]error, 8)
+			errs := make([]error, 4)
 			for i := range errs {
 				wg.Go(func() { errs[i] = call() })
 			}
@@ -241,11 +241,11 @@ func TestBombs(t *testing.T) {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
-			// Eight at once, windows of 128 MiB two at a time: total, not resident.
+			// Four at once, with windows of 32 MiB: total, not resident.
 			taken := int64(after.TotalAlloc - before.TotalAlloc)
-			limit := int64(160 << 20)
+			limit := int64(64 << 20)
 			if name == "zstd" {
-				limit = 8 * 160 << 20
+				limit = 4 * 64 << 20
 			}
 			if taken > limit {
 				t.Errorf("%s: took %d MiB", name, taken>>20)

@@ -28,8 +28,6 @@ import (
 const (
 	// CopyBytesMax is the largest range that is copied instead of sent by the kernel.
 	CopyBytesMax = 64 << 10
-	// gatherBytes is how much is gathered before it is written.
-	gatherBytes = 128 << 10
 	// lengthBytes is the size of the length prefix.
 	lengthBytes = 4
 )
@@ -97,11 +95,9 @@ func (r *Reply) Send(c net.Conn) error {
 	if r.n > math.MaxInt32 {
 		return fmt.Errorf("%w: %d bytes", ErrTooLong, r.n)
 	}
-	g := gather{c: c, buf: bytebufferpool.Get()}
-	defer bytebufferpool.Put(g.buf)
-	var length [lengthBytes]byte
-	binary.BigEndian.PutUint32(length[:], uint32(r.n))
-	g.buf.B = append(g.buf.B, length[:]...)
+	g := newGather(c, lengthBytes+r.n)
+	defer g.free()
+	g.buf = binary.BigEndian.AppendUint32(g.buf, uint32(r.n))
 	for i := range r.parts {
 		if err := g.add(&r.parts[i]); err != nil {
 			return err
@@ -126,72 +122,4 @@ func (r *Reply) Release() {
 	clear(r.buffers)
 	*r = Reply{parts: r.parts[:0], buffers: r.buffers[:0], release: r.release[:0], released: true}
 	replies.Put(r)
-}
-
-// gather collects what is small and writes it in one go.
-type gather struct {
-	c   net.Conn
-	buf *bytebufferpool.ByteBuffer
-}
-
-func (g *gather) add(p *part) error {
-	if p.g.File == nil {
-		return g.addBytes(p.p)
-	}
-	if p.g.Len <= CopyBytesMax {
-		return g.addRange(p.g)
-	}
-	if err := g.flush(); err != nil {
-		return err
-	}
-	n, err := p.g.File.SendTo(g.c, p.g.Pos, p.g.Len)
-	if err != nil {
-		return fmt.Errorf("send %s at %d: %d of %d bytes: %w", p.g.File.Path(), p.g.Pos, n, p.g.Len, err)
-	}
-	return nil
-}
-
-func (g *gather) addBytes(p []byte) error {
-	if err := g.room(len(p)); err != nil {
-		return err
-	}
-	if len(p) > gatherBytes {
-		_, err := g.c.Write(p)
-		return err
-	}
-	g.buf.B = append(g.buf.B, p...)
-	return nil
-}
-
-func (g *gather) addRange(x disk.Range) error {
-	n := int(x.Len)
-	if err := g.room(n); err != nil {
-		return err
-	}
-	at := len(g.buf.B)
-	if cap(g.buf.B)-at < n {
-		g.buf.B = append(make([]byte, 0, min(2*(at+n), max(gatherBytes, at+n))), g.buf.B...)
-	}
-	g.buf.B = g.buf.B[:at+n]
-	if m, err := x.File.ReadAt(g.buf.B[at:], x.Pos); m < n {
-		return fmt.Errorf("read %s at %d: %d of %d bytes: %w", x.File.Path(), x.Pos, m, n, err)
-	}
-	return nil
-}
-
-// room writes what was gathered when n more bytes would be too much.
-func (g *gather) room(n int) error {
-	if len(g.buf.B)+n <= gatherBytes {
-		return nil
-	}
-	return g.flush()
-}
-
-func (g *gather) flush() error {
-	if len(g.buf.B) == 0 {
-		return nil
-	}
-	_, err := g.c.Write(g.buf.B)
-	g.buf.B = g.buf.B[:0]
-	return err
 }
