@@ -1,0 +1,187 @@
+package zkserver
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"platter/coord/zk"
+	"platter/io/memdisk"
+)
+
+// alive fails the test unless a new client is served.
+func alive(t *testing.T, s *Server) {
+	t.Helper()
+	p := open(t, s, 10_000)
+	if h, _ := p.call(t, zk.OpGetData, pathBody("/", false)); h.Err != zk.OK {
+		t.Fatal(h)
+	}
+}
+
+// closed waits until the server has closed the connection.
+func closed(t *testing.T, p *peer) {
+	t.Helper()
+	for {
+		if _, err := p.frames.next(); err != nil {
+			if ne, ok := err.(net.Error); ok && ne.Timeout() {
+				t.Fatal("the connection stays open")
+			}
+			return
+		}
+	}
+}
+
+// TestHostileFrames: each costs its own connection at most.
+func TestHostileFrames(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk"})
+	length := func(n int32) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
+	for name, b := range map[string][]byte{
+		"negative length": length(-1),
+		"huge length":     length(1<<31 - 1),
+		"one too many":    length(zk.MaxFrameBytes + 1),
+		"http":            []byte("GET / HTTP/1.1\r\n\r\n"),
+		"tls hello":       {0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3},
+		"short connect":   append(length(4), 0, 0, 0, 0),
+		"lying password":  append(length(28), append(make([]byte, 24), 0x7f, 0xff, 0xff, 0xff)...),
+	} {
+		t.Run("first/"+name, func(t *testing.T) {
+			p := dialPeer(t, s.Addr())
+			p.nc.Write(b)
+			closed(t, p)
+		})
+		t.Run("later/"+name, func(t *testing.T) {
+			if name == "lying password" {
+				t.Skip("a request header like any other")
+			}
+			p := open(t, s, 10_000)
+			p.nc.Write(b)
+			closed(t, p)
+		})
+	}
+	alive(t, s)
+}
+
+// TestGarbageRecords: random bodies under every operation number get a reply or cost the connection.
+func TestGarbageRecords(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk"})
+	r := rand.New(rand.NewPCG(1, 1))
+	for op := int32(-12); op < 120; op++ {
+		for range 4 {
+			body := make([]byte, r.IntN(60))
+			for i := range body {
+				body[i] = byte(r.IntN(3) * r.IntN(256))
+			}
+			p := open(t, s, 10_000)
+			p.nc.Write(p.frame(zk.Op(op), body))
+			p.nc.(*net.TCPConn).CloseWrite()
+			closed(t, p)
+		}
+	}
+	alive(t, s)
+}
+
+// TestSilentPeers: announcing a frame takes no memory for it.
+func TestSilentPeers(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk"})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	announced := binary.BigEndian.AppendUint32(nil, zk.MaxFrameBytes)
+	for range 300 {
+		nc, err := net.Dial("tcp", s.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		nc.Write(append(announced, 0))
+	}
+	alive(t, s)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 100<<20 {
+		t.Fatalf("300 silent peers take %d MiB", grown>>20)
+	}
+}
+
+// TestDeafPeer: a client that asks for much and reads nothing loses its connection, nobody else waits.
+func TestDeafPeer(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk", TickMs: 100})
+	p := open(t, s, 500)
+	if h, _ := p.call(t, zk.OpCreate, createBody("/big", make([]byte, 900<<10), 0)); h.Err != zk.OK {
+		t.Fatal(h)
+	}
+	go func() {
+		for p.nc != nil {
+			if _, err := p.nc.Write(p.frame(zk.OpGetData, pathBody("/big", false))); err != nil {
+				return
+			}
+		}
+	}()
+	w := open(t, s, 2000)
+	for range 50 {
+		w.call(t, zk.OpCreate, createBody("/s-", nil, 2))
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for s.conns.count() > 1 {
+		if time.Now().After(deadline) {
+			t.Fatal("the deaf peer is still connected")
+		}
+		w.call(t, zk.OpPing, nil)
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func TestConnectionLimits(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk", MaxClientCnxns: 3})
+	var peers []*peer
+	for range 3 {
+		peers = append(peers, open(t, s, 10_000))
+	}
+	closed(t, dialPeer(t, s.Addr()))
+	peers[0].call(t, zk.OpCloseSession, nil)
+	closed(t, peers[0])
+	for s.conns.count() > 2 {
+		time.Sleep(time.Millisecond)
+	}
+	alive(t, s)
+}
+
+// TestBigNode: a long list of children is sent whole.
+func TestBigNode(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk"})
+	p := open(t, s, 10_000)
+	const n = 20_000
+	for from := 0; from < n; from += 2000 {
+		var q zk.MultiRequest
+		for i := range 2000 {
+			q.Ops = append(q.Ops, zk.MultiOp{Op: zk.OpCreate, Create: zk.CreateRequest{
+				Path: fmt.Sprintf("/%050d", from+i), ACL: zk.WorldAnyone(),
+			}})
+		}
+		if h, _ := p.call(t, zk.OpMulti, q.Append(nil)); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+	}
+	p.nc.Write(p.frame(zk.OpGetChildren, pathBody("/", false)))
+	var head [4]byte
+	p.nc.Read(head[:])
+	want := int(binary.BigEndian.Uint32(head[:]))
+	if want < n*50 {
+		t.Fatal(want)
+	}
+	var got bytes.Buffer
+	buf := make([]byte, 1<<16)
+	for got.Len() < want {
+		n, err := p.nc.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Write(buf[:n])
+	}
+	alive(t, s)
+}
