@@ -109,6 +109,7 @@ func hostName() string {
 // default one gives way, so that two brokers on one machine start without being told.
 func (b *Broker) startConsole(ctx context.Context, p *store.Progress) error {
 	b.metrics = console.NewMetrics()
+	b.metrics.SetBackend(b.fs.Name(), b.backend)
 	addr, source := b.o.Config.Value("metrics.listener")
 	if addr == "" {
 		return nil

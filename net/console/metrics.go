@@ -31,7 +31,8 @@ type Metrics struct {
 	connectionsOpened prometheus.Counter
 }
 
-// keyMax and codeMax bound what is kept resolved: API keys, and Kafka's error codes shifted by one.
+// keyMax and codeMax bound what is kept resolved: API keys, and Kafka's error codes shifted by one. The
+// last key, which nobody has, stands for those beyond.
 const (
 	keyMax     = 128
 	codeMax    = 140
@@ -153,7 +154,10 @@ func (m *Metrics) Code(key, code int16, name string) {
 }
 
 func (m *Metrics) request(key int16) *requestMetrics {
-	slot := &m.byKey[min(max(int(key), 0), keyMax-1)]
+	if key < 0 || key >= keyMax {
+		key = keyMax - 1
+	}
+	slot := &m.byKey[key]
 	if r := slot.Load(); r != nil {
 		return r
 	}
