@@ -37,10 +37,18 @@ type machine struct {
 
 func newMachine(t *testing.T) *machine {
 	m := &machine{t: t, disk: memdisk.New(memdisk.Options{}), addr: "127.0.0.1:0"}
-	m.cfg = Config{
+	m.cfg = testConfig()
+	m.cfg.FS = m.disk
+	m.startCoordinator()
+	t.Cleanup(func() { m.zk.Close() })
+	return m
+}
+
+func testConfig() Config {
+	return Config{
 		SessionTimeout: 4 * time.Second,
 		ConnectTimeout: 10 * time.Second,
-		FS:             m.disk, Clock: clock.Real{}, Log: quiet,
+		Clock:          clock.Real{}, Log: quiet,
 		SessionDir: "/data", BrokerID: 1, GenerateID: true, ReservedIDMax: 1000,
 		PartitionCountDefault: 1, ReplicationDefault: 1,
 		LogConfig: func(o map[string]string) commitlog.Config {
@@ -53,9 +61,6 @@ func newMachine(t *testing.T) *machine {
 		MinISR:     func(map[string]string) int { return 1 },
 		CheckTopic: func(map[string]string) error { return nil },
 	}
-	m.startCoordinator()
-	t.Cleanup(func() { m.zk.Close() })
-	return m
 }
 
 func (m *machine) startCoordinator() {
