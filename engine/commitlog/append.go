@@ -307,9 +307,10 @@ func (l *Log) assign(a *Append, bs []batch.Batch, next *int64) (duplicate bool, 
 			return false, fmt.Errorf("%w: %d, the end is %d", ErrUnexpectedOffset, b.BaseOffset(), *next)
 		}
 		if latest, _ := l.epochs.Latest(); b.LeaderEpoch() > latest {
-			if err := l.epochs.Assign(b.LeaderEpoch(), b.BaseOffset()); err != nil {
-				return false, l.fail(err)
-			}
+			l.epochs.AssignQuiet(b.LeaderEpoch(), b.BaseOffset())
+		}
+		if err := l.epochs.Write(); err != nil {
+			return false, l.fail(err)
 		}
 		l.producers.Apply(producerBatch(b, now))
 		*next = b.LastOffset() + 1
