@@ -12,6 +12,8 @@ type FetchResponse struct {
 	SessionID  int32
 	Topics     []FetchTopicResponse
 	Endpoints  []Endpoint // of hinted leaders; sent from version 16
+
+	cuts []int // used again by Reply
 }
 
 // FetchTopicResponse has the name or the id that the request had.
@@ -50,7 +52,9 @@ type EpochEnd struct {
 }
 
 // Reset empties the response and keeps its memory.
-func (f *FetchResponse) Reset() { *f = FetchResponse{Topics: f.Topics[:0], Endpoints: f.Endpoints[:0]} }
+func (f *FetchResponse) Reset() {
+	*f = FetchResponse{Topics: f.Topics[:0], Endpoints: f.Endpoints[:0], cuts: f.cuts}
+}
 
 // AddTopic appends a topic without partitions, whose slice of partitions is used again. The pointer is
 // valid until the next AddTopic.
@@ -74,7 +78,7 @@ func (t *FetchTopicResponse) AddPartition(partition int32) *FetchPartitionRespon
 // What releases the ranges' files is for the caller to add (frame.Reply.OnRelease).
 func (f *FetchResponse) Reply(r *frame.Reply, h Header) {
 	flex := Flexible(KeyFetch, h.Version)
-	e := fetchEncoder{reply: r, version: h.Version, flex: flex}
+	e := fetchEncoder{reply: r, version: h.Version, flex: flex, cuts: f.cuts[:0]}
 	buf := r.Buffer()
 	e.dst = AppendResponseHeader(buf.B, h)
 	e.dst = appendInt32(e.dst, f.ThrottleMs)
@@ -92,7 +96,7 @@ func (f *FetchResponse) Reply(r *frame.Reply, h Header) {
 	case flex:
 		e.dst = append(e.dst, 0)
 	}
-	buf.B = e.dst
+	buf.B, f.cuts = e.dst, e.cuts
 	e.parts(f)
 }
 
@@ -103,8 +107,7 @@ type fetchEncoder struct {
 	version int16
 	flex    bool
 	dst     []byte
-	cuts    []int // behind which partitions' ranges follow, in order
-	room    [64]int
+	cuts    []int // where partitions' ranges belong, in order
 }
 
 func (e *fetchEncoder) topic(t *FetchTopicResponse) {
@@ -134,9 +137,6 @@ func (e *fetchEncoder) partition(p *FetchPartitionResponse) {
 	}
 	dst = appendLength(dst, int(p.recordsBytes()), e.flex)
 	if len(p.Ranges) > 0 {
-		if e.cuts == nil {
-			e.cuts = e.room[:0]
-		}
 		e.cuts = append(e.cuts, len(dst))
 	}
 	if e.flex {
