@@ -98,7 +98,7 @@ func (d *describer) topic(t *cluster.Topic) {
 			}
 			if def.Synonym != "" {
 				d.brokerSynonyms(&e, def.Synonym)
-			} else {
+			} else if !def.Null {
 				e.ConfigSynonyms = append(e.ConfigSynonyms, d.synonym(def, def.Name, def.Default, config.Default))
 			}
 		}
@@ -139,7 +139,9 @@ func (d *describer) brokerSynonyms(e *kmsg.DescribeConfigsResponseResourceConfig
 	if value, source := d.h.Config.Value(name); source != config.Default {
 		e.ConfigSynonyms = append(e.ConfigSynonyms, d.synonym(def, name, value, source))
 	}
-	e.ConfigSynonyms = append(e.ConfigSynonyms, d.synonym(def, name, def.Default, config.Default))
+	if !def.Null {
+		e.ConfigSynonyms = append(e.ConfigSynonyms, d.synonym(def, name, def.Default, config.Default))
+	}
 }
 
 func (d *describer) entry(def config.Def, value string, source config.Source) kmsg.DescribeConfigsResponseResourceConfig {

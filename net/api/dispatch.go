@@ -63,13 +63,15 @@ const idBytes = 8
 // refused: it is how a client finds out.
 func (h *Handler) Accept(p []byte) (hd wire.Header, body []byte, produce bool, err error) {
 	hd, body, err = wire.ParseHeader(p)
-	if hd.Key == wire.KeyApiVersions && len(p) >= idBytes && versions.Support(hd.Key, hd.Version) != wire.Served {
-		return hd, nil, false, nil // whatever its header looks like in that version
-	}
-	if err != nil {
-		return hd, nil, false, err
-	}
-	if versions.Support(hd.Key, hd.Version) == wire.Unserved {
+	// Key and version are known when the rest of the header is not, and say more.
+	switch s := versions.Support(hd.Key, hd.Version); {
+	case len(p) < idBytes || s != wire.Unserved:
+		if err != nil {
+			return hd, nil, false, err
+		}
+	case hd.Key == wire.KeyApiVersions:
+		return hd, nil, false, nil
+	default:
 		served := "the key is unknown"
 		if r, ok := versions.Range(hd.Key); ok {
 			served = fmt.Sprintf("versions %d to %d are", r.Min, r.Max)
