@@ -8,6 +8,7 @@ import (
 // background runs short work, such as the sync of a sealed segment, on a few goroutines that live only while there is
 // some. The zero value is ready.
 type background struct {
+	serial  bool // the work is done by wait, in order: for tests that replay
 	mu      sync.Mutex
 	queue   []func()
 	workers int
@@ -22,19 +23,17 @@ func (b *background) run(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue = append(b.queue, f)
-	if b.workers < backgroundWorkers {
+	if b.workers < backgroundWorkers && !b.serial {
 		b.workers++
-		b.idle.Add(1)
-		go b.work()
+		b.idle.Go(b.work)
 	}
 }
 
 func (b *background) work() {
-	defer b.idle.Done()
 	for {
 		b.mu.Lock()
 		if len(b.queue) == 0 {
-			b.workers--
+			b.workers = max(0, b.workers-1)
 			b.mu.Unlock()
 			return
 		}
@@ -46,10 +45,21 @@ func (b *background) work() {
 }
 
 // wait returns once all that was queued is done.
-func (b *background) wait() { b.idle.Wait() }
+func (b *background) wait() {
+	if b.serial {
+		b.work()
+	}
+	b.idle.Wait()
+}
 
-// inParallel calls fn for each item, a bounded number at a time.
-func inParallel[T any](items []T, fn func(T)) {
+// inParallel calls fn for each item, a bounded number at a time; one after the other when serial.
+func inParallel[T any](serial bool, items []T, fn func(T)) {
+	if serial {
+		for _, it := range items {
+			fn(it)
+		}
+		return
+	}
 	var wg sync.WaitGroup
 	work := make(chan T)
 	for range min(len(items), max(backgroundWorkers, 2*runtime.NumCPU())) {

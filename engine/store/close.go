@@ -33,14 +33,9 @@ func (s *Store) Close(clean bool) error {
 
 // closeDir closes the logs of one directory and, when all went well, marks the directory clean.
 func (s *Store) closeDir(d *dataDir, clean bool) error {
-	logs := s.logsOf(d)
-	list := make([]*held, 0, len(logs))
-	for _, h := range logs {
-		list = append(list, h)
-	}
 	var mu sync.Mutex
 	var errs []error
-	inParallel(list, func(h *held) {
+	inParallel(s.c.serial, s.each(d), func(h *held) {
 		if err := h.log.Close(clean); err != nil {
 			mu.Lock()
 			errs = append(errs, err)
@@ -67,8 +62,8 @@ func (s *Store) closeDir(d *dataDir, clean bool) error {
 func (s *Store) settleAll(d *dataDir) error {
 	var mu sync.Mutex
 	var errs []error
-	inParallel(d.youngDirs(), func(dir string) {
-		if err := d.settle(dir); err != nil {
+	inParallel(s.c.serial, d.youngDirs(), func(dir string) {
+		if _, err := d.settle(dir); err != nil {
 			mu.Lock()
 			errs = append(errs, err)
 			mu.Unlock()

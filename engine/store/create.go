@@ -69,7 +69,7 @@ func (s *Store) create(tp TP, id UUID, c commitlog.Config, isNew bool) (*commitl
 		d.count--
 		return nil, err
 	}
-	s.logs[tp] = &held{log: l, dir: d, id: id}
+	s.logs[tp] = &held{tp: tp, log: l, dir: d, id: id}
 	return l, nil
 }
 
@@ -85,7 +85,11 @@ func (s *Store) claim(tp TP, h *held, id UUID) (stale bool, err error) {
 	}
 	dir := h.dir.join(dirName(tp))
 	h.dir.doubt(dir)
-	if err := h.dir.writeTopicID(dir, id); err != nil {
+	err = h.dir.marks.lower(h.checkpoint, tp) // one that was not trusted is not to be found again
+	if err == nil {
+		err = h.dir.writeTopicID(dir, id)
+	}
+	if err != nil {
 		s.settleFailure(h.dir, err)
 		return false, err
 	}

@@ -126,15 +126,17 @@ func (d *dataDir) read(bootID string, warn func(string, ...any)) error {
 }
 
 // arm is the step from reading to serving, once all logs are loaded: from now on a start is unclean. The
-// mark goes first: a power cut in between must find neither the mark nor this boot's id.
+// mark goes first: a power cut in between must find neither the mark nor this boot's id. The sync also
+// settles what the last process had begun: the checkpoints that were read, if not yet durable, must not
+// give way to older ones.
 func (d *dataDir) arm(bootID string) error {
 	if d.clean {
 		if err := removeFile(d.fs, d.join(checkpoint.CleanShutdownFile)); err != nil {
 			return err
 		}
-		if err := d.fs.SyncDir(d.path); err != nil {
-			return err
-		}
+	}
+	if err := d.fs.SyncDir(d.path); err != nil {
+		return err
 	}
 	if d.sameBoot || bootID == "" {
 		return nil
@@ -207,31 +209,34 @@ func (d *dataDir) writeTopicID(dir string, id UUID) error {
 	return errors.Join(err, f.Close())
 }
 
-// settle makes a young log directory durable: its topic id and its entry in the data directory. It costs nothing
-// for one that is.
-func (d *dataDir) settle(dir string) error {
+// settle makes a young log directory durable: its topic id, its entries, and its own entry in the data directory. It
+// costs nothing, and says false, for one that is.
+func (d *dataDir) settle(dir string) (did bool, err error) {
 	d.mu.Lock()
 	s := d.young[dir]
 	d.mu.Unlock()
 	if s == nil {
-		return nil
+		return false, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.done {
-		return nil
+		return false, nil
 	}
 	f, err := d.fs.Open(filepath.Join(dir, checkpoint.PartitionFile), disk.ReadWrite)
-	switch {
-	case err == nil:
-		if err := errors.Join(f.Sync(), f.Close()); err != nil {
-			return err
-		}
-	case !disk.IsNotExist(err):
-		return err
+	if err == nil {
+		err = errors.Join(f.Sync(), f.Close())
+	} else if disk.IsNotExist(err) {
+		err = nil
 	}
-	if err := d.entries.do(); err != nil {
-		return err
+	if err == nil {
+		err = d.fs.SyncDir(dir)
+	}
+	if err == nil {
+		err = d.entries.do()
+	}
+	if err != nil {
+		return false, err
 	}
 	s.done = true
 	d.mu.Lock()
@@ -239,7 +244,7 @@ func (d *dataDir) settle(dir string) error {
 	if d.young[dir] == s { // not a successor of the same name
 		delete(d.young, dir)
 	}
-	return nil
+	return true, nil
 }
 
 // doubt says that nobody knows whether a log directory is durable: settle will see to it.
@@ -253,7 +258,7 @@ func (d *dataDir) doubt(dir string) {
 func (d *dataDir) youngDirs() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Collect(maps.Keys(d.young))
+	return slices.Sorted(maps.Keys(d.young))
 }
 
 // forget drops a young directory that is gone.

@@ -50,14 +50,14 @@ func (s *Store) sleep(ms int64) bool {
 // Retain applies retention to every log at nowMs and returns how many segments went. It runs by itself every
 // RetentionCheckMs.
 func (s *Store) Retain(nowMs int64) int {
-	logs := s.each()
+	logs := s.each(nil)
 	n, failures := cleaner.Retain(nowMs, func(yield func(cleaner.Candidate) bool) {
-		for tp, h := range logs {
+		for _, h := range logs {
 			mark, ok := int64(math.MaxInt64), true
 			if s.c.HighWatermark != nil {
-				mark, ok = s.c.HighWatermark(tp)
+				mark, ok = s.c.HighWatermark(h.tp)
 			}
-			if ok && !yield(cleaner.Candidate{Name: tp.String(), Log: h.log, HighWatermark: mark}) {
+			if ok && !yield(cleaner.Candidate{Name: h.tp.String(), Log: h.log, HighWatermark: mark}) {
 				return
 			}
 		}
@@ -92,7 +92,7 @@ func (s *Store) flushLoop() {
 func (s *Store) FlushDue(nowMs int64) (nextMs int64) {
 	nextMs = math.MaxInt64
 	var due []*held
-	for _, h := range s.each() {
+	for _, h := range s.each(nil) {
 		flushMs := h.log.Config().FlushMs
 		if e := h.log.Ends(); e.Durable >= e.Written || flushMs < 0 || flushMs == math.MaxInt64 {
 			h.cleanAtMs = nowMs
@@ -108,7 +108,7 @@ func (s *Store) FlushDue(nowMs int64) (nextMs int64) {
 		}
 		due = append(due, h)
 	}
-	inParallel(due, func(h *held) {
+	inParallel(s.c.serial, due, func(h *held) {
 		if err := h.log.Sync(); err != nil {
 			s.log.Warn("flush.ms: a log was not synced", "error", err)
 			s.settleFailure(h.dir, err)

@@ -32,20 +32,30 @@ func (s *Store) failDir(d *dataDir, cause error) {
 	if s.c.OnOffline != nil {
 		go s.c.OnOffline(d.path, cause)
 	}
-	go func() {
-		s.distrust(d)
-		s.mu.RLock()
-		var logs []*held
-		for _, h := range s.logs {
-			if h.dir == d {
-				logs = append(logs, h)
-			}
-		}
-		s.mu.RUnlock()
-		for _, h := range logs {
+	s.failMu.Lock()
+	defer s.failMu.Unlock()
+	if s.released {
+		return
+	}
+	s.failing.Go(func() {
+		for _, h := range s.logsOf(d) {
 			h.log.GoOffline(cause)
 		}
-	}()
+		s.distrust(d)
+	})
+}
+
+// logsOf lists the logs of one directory, offline or not.
+func (s *Store) logsOf(d *dataDir) []*held {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var logs []*held
+	for _, h := range s.logs {
+		if h.dir == d {
+			logs = append(logs, h)
+		}
+	}
+	return logs
 }
 
 // distrust forgets the boot id of a directory that failed: after a failed sync the page cache may show

@@ -78,6 +78,7 @@ func newStore(c Config) (*Store, error) {
 		c: c, log: c.Log, files: handles.New(c.FS, c.OpenFilesMax),
 		logs: map[TP]*held{}, brokerID: -1, stop: make(chan struct{}),
 	}
+	s.work.serial = c.serial
 	s.trash.wake = make(chan struct{}, 1)
 	seen := map[string]bool{}
 	for i, path := range c.Dirs {
@@ -250,8 +251,12 @@ func (s *Store) loadOne(ctx context.Context, at location, p *Progress) {
 		}
 		return
 	}
+	mark := d.marks.get(tp)
+	if id == (UUID{}) && !d.clean {
+		mark = 0 // it may be of an earlier log of this name
+	}
 	s.mu.Lock()
-	s.logs[tp] = &held{log: l, dir: d, id: id, checkpoint: d.marks.get(tp)}
+	s.logs[tp] = &held{tp: tp, log: l, dir: d, id: id, checkpoint: mark}
 	d.count++
 	s.mu.Unlock()
 	atomic.AddInt64(&p.LogsDone, 1)
@@ -284,7 +289,7 @@ func (f settlingFS) SyncDir(path string) error {
 	if path == f.dir.path {
 		return f.dir.entries.do()
 	}
-	if err := f.dir.settle(path); err != nil {
+	if did, err := f.dir.settle(path); did || err != nil {
 		return err
 	}
 	return f.FS.SyncDir(path)
@@ -301,6 +306,10 @@ func (s *Store) abandon() {
 
 // release gives up files and locks.
 func (s *Store) release() {
+	s.failMu.Lock()
+	s.released = true
+	s.failMu.Unlock()
+	s.failing.Wait()
 	s.files.Close()
 	for _, d := range s.dirs {
 		if d.lock != nil {

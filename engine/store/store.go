@@ -36,6 +36,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 
 	"platter/engine/checkpoint"
@@ -99,6 +101,8 @@ type Config struct {
 	BootID func() string
 	// Log is told what a directory's owner should know; nil: slog.Default().
 	Log *slog.Logger
+
+	serial bool // tests: one thing after the other, in an order that replays
 }
 
 // OpenFilesDefault is how many files the store keeps open when Config says nothing.
@@ -106,6 +110,7 @@ const OpenFilesDefault = 512
 
 // held is one log that is here. Its fields do not change, but for what has a comment.
 type held struct {
+	tp         TP
 	log        *commitlog.Log
 	dir        *dataDir
 	id         UUID  // guarded by Store.mu: an unknown one is learnt
@@ -121,6 +126,10 @@ type Store struct {
 	dirs  []*dataDir
 	work  background // syncs of sealed segments and the like
 	trash trash      // deleted logs
+	// failing is what is still to be done for directories that failed; nothing is begun once released.
+	failing  sync.WaitGroup
+	failMu   sync.Mutex
+	released bool
 
 	mu        sync.RWMutex
 	logs      map[TP]*held // those of offline directories too, so that they are not created elsewhere
@@ -220,15 +229,18 @@ func (s *Store) Dirs() []DirInfo {
 	return infos
 }
 
-// each is an immutable list of the logs that serve, for the background loops.
-func (s *Store) each() map[TP]*held {
+// each lists the logs that serve at this moment, for the background loops; those of d alone unless it is nil.
+func (s *Store) each(d *dataDir) []*held {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	logs := make(map[TP]*held, len(s.logs))
-	for tp, h := range s.logs {
-		if h.dir.offline() == nil {
-			logs[tp] = h
+	logs := make([]*held, 0, len(s.logs))
+	for _, h := range s.logs {
+		if h.dir.offline() == nil && (d == nil || h.dir == d) {
+			logs = append(logs, h)
 		}
+	}
+	if s.c.serial {
+		slices.SortFunc(logs, func(a, b *held) int { return strings.Compare(a.tp.String(), b.tp.String()) })
 	}
 	return logs
 }
