@@ -115,7 +115,6 @@ func (c ProduceOptions) clientOptions(batchMax int32) ([]kgo.Opt, error) {
 		kgo.ProducerBatchMaxBytes(batchMax),
 		kgo.MaxBufferedRecords(bufferedRecordsMax),
 		kgo.MaxBufferedBytes(max(bufferedBytesMax, 2*int(batchMax))),
-		kgo.RecordDeliveryTimeout(c.DeliveryMax),
 		kgo.ProducerLinger(5 * time.Millisecond),
 	}
 	if c.Partition >= 0 {
@@ -145,17 +144,18 @@ type sender struct {
 
 func (s *sender) run(ctx context.Context, next func() ([]byte, error)) error {
 	// A record that failed makes all further work useless: stop reading then.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	promise := func(_ *kgo.Record, err error) {
 		if err == nil {
 			s.acked.Add(1)
 			return
 		}
 		if s.failed.CompareAndSwap(nil, &err) {
-			cancel()
+			cancel(err)
 		}
 	}
+	defer s.watch(cancel)()
 	var inputErr error
 	for n := int64(0); s.Count <= 0 || n < s.Count; n++ {
 		piece, err := next()
@@ -165,16 +165,43 @@ func (s *sender) run(ctx context.Context, next func() ([]byte, error)) error {
 			}
 			break
 		}
-		if s.failed.Load() != nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			break
 		}
 		s.cl.Produce(ctx, s.record(piece), promise)
 	}
 	flushErr := s.cl.Flush(ctx)
-	if first := s.failed.Load(); first != nil {
-		return topicError(s.Topic, cause(*first), "")
+	if why := context.Cause(ctx); why != nil {
+		return topicError(s.Topic, cause(why), "")
 	}
 	return errors.Join(inputErr, flushErr)
+}
+
+// watch gives up when records wait and none was acknowledged for DeliveryMax. (The client's own time-out
+// counts from a record's timestamp, which may be any time.) The function it returns ends the watching.
+func (s *sender) watch(giveUp func(error)) (end func()) {
+	const steps = 20
+	done := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(max(s.DeliveryMax/steps, time.Millisecond))
+		defer tick.Stop()
+		stalled, acked := 0, int64(0)
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+			stalled++
+			if now := s.acked.Load(); now != acked || s.cl.BufferedProduceRecords() == 0 {
+				stalled, acked = 0, now
+			}
+			if stalled == steps {
+				giveUp(fmt.Errorf("no acknowledgement for %v", s.DeliveryMax))
+			}
+		}
+	}()
+	return func() { close(done) }
 }
 
 func (s *sender) record(piece []byte) *kgo.Record {

@@ -70,13 +70,13 @@ func TestText(t *testing.T) {
 // TestSplitter compares the splitter with strings.Split on random input, read in random pieces.
 func TestSplitter(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 300 {
+	for range 60 {
 		delim := []string{"\n", "\x00", "--", "abab"}[rnd.IntN(4)]
 		var text strings.Builder
 		for range rnd.IntN(50) {
 			n := rnd.IntN(20)
 			if rnd.IntN(20) == 0 {
-				n = rnd.IntN(3 * slabBytes)
+				n = rnd.IntN(2 * slabBytes)
 			}
 			for range n {
 				text.WriteByte("ab-\n\x00"[rnd.IntN(5)])

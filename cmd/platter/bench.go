@@ -29,6 +29,9 @@ func benchCommand() *cobra.Command {
 Runs are taken in neighbouring pairs in one session; every figure is a median, and the CPU seconds are
 those of the measured process alone. Files go to a temporary directory below --dir, which decides the
 disk, and are removed at the end, also after Ctrl-C.`,
+		Example: `  platter bench ceiling    the bare programs alone
+  platter bench produce    the broker's produce beside them
+  platter bench fetch`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {

@@ -53,6 +53,9 @@ func prefixed(prefix, text string) string {
 func TestEveryCommandHasExamples(t *testing.T) {
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
+		if c.Hidden {
+			return
+		}
 		if c.Example == "" {
 			t.Errorf("%s has no example", c.CommandPath())
 		}
