@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -277,6 +278,10 @@ func (p *produce) outcome(part *producePart) wire.ProducePartitionResponse {
 	}
 	rp.BaseOffset, rp.LogAppendTimeMs, rp.LogStartOffset = -1, -1, -1
 	rp.ErrorMessage = *textOf(a.Err)
+	var bad *batch.CorruptError
+	if errors.As(a.Err, &bad) && bad.Record >= 0 {
+		rp.RecordErrors = []wire.RecordError{{BatchIndex: bad.Record, Message: rp.ErrorMessage}}
+	}
 	rp.Leader = p.h.hint(code, part.topic, part.partition)
 	if rp.Leader.Known {
 		p.resp.Endpoints = withEndpoint(p.resp.Endpoints, p.h.Image(), rp.Leader.ID, c.listener())

@@ -101,6 +101,23 @@ func TestProduceRefusals(t *testing.T) {
 	}
 }
 
+// The client learns which of its records was refused (KIP-467).
+func TestProduceNamesTheBadRecord(t *testing.T) {
+	b := startBroker(t, nil)
+	id := b.create("t", 1, "message.timestamp.after.max.ms", "1000")
+	bl := batch.NewBuilder()
+	bl.Add(1000, nil, []byte("milliseconds"))
+	bl.Add(1_800_000_000_000_000, nil, []byte("microseconds"))
+	p, err := bl.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ask[*kmsg.ProduceResponse](b.dial(), 9, produceRequest("t", id, 0, 1, p)).Topics[0].Partitions[0]
+	if api.Code(got.ErrorCode) != api.InvalidTimestamp || len(got.ErrorRecords) != 1 || got.ErrorRecords[0].RelativeOffset != 1 {
+		t.Errorf("%v, records %+v", api.Code(got.ErrorCode), got.ErrorRecords)
+	}
+}
+
 func TestProduceByTopicID(t *testing.T) {
 	b := startBroker(t, nil)
 	id := b.create("t", 1)
