@@ -106,6 +106,8 @@ type Controller struct {
 	joined  chan struct{}
 	joinErr error
 
+	creations []*creation // that wait for the driver
+
 	active     atomic.Bool
 	retryDelay time.Duration // the driver's
 }

@@ -7,26 +7,82 @@ import (
 	"slices"
 
 	"platter/coord/cluster"
-	"platter/coord/zkclient"
 )
 
-// CreateTopics creates and waits until the leaders serve, or ctx ends.
+// createCountMax bounds how many topics of waiting requests are created together.
+const createCountMax = 1000
+
+// creation is one waiting request.
+type creation struct {
+	topics []NewTopic
+	done   chan []Created // has room
+}
+
+// CreateTopics creates and waits until the leaders serve, or ctx ends: then they may still come to be.
+// Requests that wait together are written together.
 func (c *Controller) CreateTopics(ctx context.Context, ts []NewTopic) []Created {
-	out := make([]Created, len(ts))
-	results := make(chan []Created, 1) // out must not be written to once ctx has ended
+	r := &creation{topics: ts, done: make(chan []Created, 1)}
+	c.mu.Lock()
+	c.creations = append(c.creations, r)
+	c.mu.Unlock()
 	err := c.do(ctx, func(t *term) error {
-		r, err := t.createTopics(ts)
-		results <- r
-		return err
-	})
-	select {
-	case out = <-results:
-	default:
-		for i := range ts {
-			out[i] = Created{Name: ts[i].Name, PartitionCount: -1, ReplicationFactor: -1, Err: err}
+		for len(r.done) == 0 && t.loaded { // ours may come with others', now or before
+			requests := c.takeCreations()
+			if len(requests) == 0 {
+				break
+			}
+			t.create(requests)
 		}
+		return nil
+	})
+	c.dropCreation(r)
+	select {
+	case out := <-r.done:
+		return out
+	default:
+	}
+	if err == nil {
+		err = ErrNotController // no longer
+	}
+	out := make([]Created, len(ts))
+	for i := range ts {
+		out[i] = Created{Name: ts[i].Name, PartitionCount: -1, ReplicationFactor: -1, Err: err}
 	}
 	return out
+}
+
+// takeCreations takes the waiting requests, in order, up to a bound.
+func (c *Controller) takeCreations() []*creation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, count := 0, 0
+	for n < len(c.creations) && (n == 0 || count+len(c.creations[n].topics) <= createCountMax) {
+		count += len(c.creations[n].topics)
+		n++
+	}
+	out := c.creations[:n:n]
+	c.creations = c.creations[n:]
+	return out
+}
+
+func (c *Controller) dropCreation(r *creation) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.creations = slices.DeleteFunc(slices.Clone(c.creations), func(o *creation) bool { return o == r })
+}
+
+// create does the requests in one go, as if one came after the other.
+func (t *term) create(requests []*creation) {
+	var all []NewTopic
+	for _, r := range requests {
+		all = append(all, r.topics...)
+	}
+	out := t.createTopics(all)
+	for _, r := range requests {
+		n := len(r.topics)
+		r.done <- out[:n:n]
+		out = out[n:]
+	}
 }
 
 // plan is a topic that is about to be created.
@@ -37,9 +93,12 @@ type plan struct {
 	configs    map[string]string
 }
 
-func (t *term) createTopics(ts []NewTopic) ([]Created, error) {
+func (t *term) createTopics(ts []NewTopic) []Created {
+	if len(ts) == 0 {
+		return nil
+	}
 	out := make([]Created, len(ts))
-	var plans []plan
+	plans := &plans{names: map[string]bool{}, keys: map[string]bool{}}
 	for i := range ts {
 		out[i] = Created{Name: ts[i].Name, PartitionCount: -1, ReplicationFactor: -1}
 		p, err := t.plan(&ts[i], plans)
@@ -52,28 +111,26 @@ func (t *term) createTopics(ts []NewTopic) ([]Created, error) {
 		out[i].ReplicationFactor = int16(len(p.assignment.Replicas[0]))
 		if !ts[i].ValidateOnly {
 			out[i].ID = p.assignment.ID
-			plans = append(plans, p)
+			plans.add(p)
 		}
 	}
-	err := t.writeTopics(plans, out)
+	err := t.writeTopics(plans.list, out)
+	if err == nil {
+		err = t.settle()
+	}
 	if err != nil {
 		t.unknown(err)
-		for _, p := range plans {
-			if out[p.index].Err == nil && t.core.topics[p.name] == nil {
-				out[p.index].Err = fmt.Errorf("%w: %v", ErrNotController, err)
-			}
+	}
+	for _, p := range plans.list {
+		if out[p.index].Err != nil {
+			continue
 		}
-		return out, nil
-	}
-	if err := t.settle(); err != nil {
-		t.unknown(err)
-	}
-	for _, p := range plans {
-		if out[p.index].Err == nil {
-			out[p.index].Err = t.served(p.name)
+		out[p.index].Err = t.served(p.name)
+		if err != nil && out[p.index].Err != nil {
+			out[p.index].Err = fmt.Errorf("%w: %w", ErrNotController, err)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // unknown notes a failure in the midst of a request: everything is read again.
@@ -102,8 +159,19 @@ func (t *term) served(name string) error {
 	return nil
 }
 
-// plan validates a new topic and places it. others are in the same request, ahead of it.
-func (t *term) plan(n *NewTopic, others []plan) (plan, error) {
+// plans are the topics that will be created together.
+type plans struct {
+	list        []plan
+	names, keys map[string]bool
+}
+
+func (ps *plans) add(p plan) {
+	ps.list = append(ps.list, p)
+	ps.names[p.name], ps.keys[collisionKey(p.name)] = true, true
+}
+
+// plan validates a new topic and places it. others come ahead of it.
+func (t *term) plan(n *NewTopic, others *plans) (plan, error) {
 	if err := CheckTopicName(n.Name); err != nil {
 		return plan{}, err
 	}
@@ -135,14 +203,11 @@ func (t *term) plan(n *NewTopic, others []plan) (plan, error) {
 }
 
 // checkFree: the name is not taken, and does not collide with another in metric names.
-func (t *term) checkFree(name string, others []plan) error {
-	same := func(p plan) bool { return p.name == name }
-	if t.core.topics[name] != nil || slices.ContainsFunc(others, same) {
+func (t *term) checkFree(name string, others *plans) error {
+	if t.core.topics[name] != nil || others.names[name] {
 		return fmt.Errorf("%w: topic '%s' already exists", ErrTopicExists, name)
 	}
-	key := collisionKey(name)
-	collides := func(p plan) bool { return collisionKey(p.name) == key }
-	if t.core.names[key] > 0 || slices.ContainsFunc(others, collides) {
+	if key := collisionKey(name); t.core.names[key] > 0 || others.keys[key] {
 		return fmt.Errorf("%w: topic '%s' collides with an existing one ('.' and '_' are alike in metric names)", ErrInvalidTopic, name)
 	}
 	return nil
@@ -201,82 +266,4 @@ func (t *term) checkAssignment(n *NewTopic) error {
 		}
 	}
 	return nil
-}
-
-// writeTopics writes the znodes of new topics, several in a multi where they fit. The first multi of a
-// topic makes configuration and topic znode; partition states that do not fit come after it, by settle:
-// a controller that dies in between leaves new partitions behind, which its successor finishes.
-func (t *term) writeTopics(plans []plan, out []Created) error {
-	var b batch
-	var in []plan
-	flush := func() error {
-		if len(in) == 0 {
-			return nil
-		}
-		err := t.writeBatch(b.ops, in, out)
-		b, in = batch{}, nil
-		return err
-	}
-	for _, p := range plans {
-		ops := topicOps(p)
-		if b.full(ops) {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-		b.add(ops...)
-		in = append(in, p)
-	}
-	return flush()
-}
-
-func (t *term) writeBatch(ops []zkclient.Op, in []plan, out []Created) error {
-	_, err := t.multi(ops...)
-	var refused *opError
-	switch {
-	case errors.As(err, &refused) && len(in) > 1:
-		for _, p := range in { // one of them; find out which
-			if err := t.writeBatch(topicOps(p), []plan{p}, out); err != nil {
-				return err
-			}
-		}
-		return nil
-	case errors.As(err, &refused):
-		return t.writeOver(in[0], refused, &out[in[0].index])
-	case err != nil:
-		return err
-	}
-	for _, p := range in {
-		t.core.setTopic(p.name, p.assignment, t.c.unclean(p.name))
-	}
-	return nil
-}
-
-// writeOver creates a topic whose znodes are there in part: a stale configuration is overwritten; a
-// topic of that name, from another tool a moment ago, is left alone.
-func (t *term) writeOver(p plan, why error, out *Created) error {
-	if !errors.Is(why, zkclient.ErrNodeExists) {
-		return why
-	}
-	if _, err := t.zk.Exists(t.ctx, cluster.TopicPath(p.name), nil); err == nil {
-		out.Err = fmt.Errorf("%w: topic '%s' already exists", ErrTopicExists, p.name)
-		t.c.raise(topicsNews)
-		return nil
-	} else if !isNoNode(err) {
-		return err
-	}
-	ops := topicOps(p)
-	ops[0] = zkclient.SetOp(cluster.TopicConfigPath(p.name), cluster.EncodeConfig(p.configs), -1)
-	if _, err := t.multi(ops...); err != nil {
-		return err
-	}
-	t.core.setTopic(p.name, p.assignment, t.c.unclean(p.name))
-	return nil
-}
-
-func topicOps(p plan) []zkclient.Op {
-	return []zkclient.Op{
-		zkclient.CreateOp(cluster.TopicConfigPath(p.name), cluster.EncodeConfig(p.configs), zkclient.Persistent),
-		zkclient.CreateOp(cluster.TopicPath(p.name), cluster.EncodeAssignment(p.assignment), zkclient.Persistent),
-	}
 }

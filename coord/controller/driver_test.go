@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -186,6 +187,42 @@ func TestCreateAndDelete(t *testing.T) {
 	again := ctl.CreateTopics(ctx, []NewTopic{{Name: "a.b", PartitionCount: 1, ReplicationFactor: 1}})
 	if again[0].Err != nil || again[0].ID == out[0].ID {
 		t.Fatalf("created again: %+v", again[0])
+	}
+}
+
+// TestConcurrentCreates: many requests at once, each answered for its own topics.
+func TestConcurrentCreates(t *testing.T) {
+	c := startCoordinator(t)
+	b := newBrokers()
+	ctl, _ := c.join(1, b)
+	var all sync.WaitGroup
+	var created, existed atomic.Int64
+	for i := range 40 {
+		all.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			if i%8 == 7 {
+				cancel() // gives up at once; whatever becomes of it, the others must not wait for it
+			}
+			defer cancel()
+			mine := fmt.Sprintf("t%d", i)
+			for _, out := range ctl.CreateTopics(ctx, []NewTopic{{Name: mine, PartitionCount: 1, ReplicationFactor: 1}, {Name: "shared", PartitionCount: 1, ReplicationFactor: 1}}) {
+				switch {
+				case out.Err == nil && out.Name == "shared":
+					created.Add(1)
+				case errors.Is(out.Err, ErrTopicExists) && out.Name == "shared":
+					existed.Add(1)
+				case out.Err != nil && i%8 != 7:
+					t.Errorf("%s: %v", out.Name, out.Err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if created.Load() > 1 || created.Load()+existed.Load() < 35 {
+		t.Errorf("the shared topic was created %d times, and existed %d times", created.Load(), existed.Load())
+	}
+	if n := len(b.look().Topics); n < 36 {
+		t.Errorf("%d topics", n)
 	}
 }
 

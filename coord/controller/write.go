@@ -109,19 +109,27 @@ func (t *term) writeStates(changes []change) error {
 // stateOps are the ops that write one state, the last of them the state itself; before are the changes
 // ahead of it in the same multi.
 func (t *term) stateOps(ch *change, before []change) []zkclient.Op {
-	s := ch.state
-	s.ControllerEpoch = t.epoch
-	path := cluster.StatePath(ch.tp.Topic, ch.tp.Partition)
 	if !ch.isNew {
+		s := ch.state
+		s.ControllerEpoch = t.epoch
+		path := cluster.StatePath(ch.tp.Topic, ch.tp.Partition)
 		return []zkclient.Op{zkclient.SetOp(path, cluster.EncodeState(s), s.ZkVersion)}
 	}
 	var ops []zkclient.Op
 	if t.core.needsContainer(ch.tp, before) {
 		ops = append(ops, zkclient.CreateOp(cluster.PartitionsPath(ch.tp.Topic), nil, zkclient.Persistent))
 	}
-	return append(ops,
+	return append(ops, t.newStateOps(ch)...)
+}
+
+// newStateOps make a new partition's znodes.
+func (t *term) newStateOps(ch *change) []zkclient.Op {
+	s := ch.state
+	s.ControllerEpoch = t.epoch
+	return []zkclient.Op{
 		zkclient.CreateOp(cluster.PartitionPath(ch.tp.Topic, ch.tp.Partition), nil, zkclient.Persistent),
-		zkclient.CreateOp(path, cluster.EncodeState(s), zkclient.Persistent))
+		zkclient.CreateOp(cluster.StatePath(ch.tp.Topic, ch.tp.Partition), cluster.EncodeState(s), zkclient.Persistent),
+	}
 }
 
 // needsContainer: the topic's node "partitions" is made with the first of its partitions.

@@ -192,20 +192,6 @@ func (r *Replica) Log() *commitlog.Log {
 	return l
 }
 
-// ISR and Replicas are the sets as the controller last told them.
-func (r *Replica) ISR() []int32 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]int32(nil), r.core.ISR()...)
-}
-
-// Replicas are the brokers that the partition is assigned to, the preferred leader first.
-func (r *Replica) Replicas() []int32 {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]int32(nil), r.core.Replicas()...)
-}
-
 func (r *Replica) ends() core.Ends {
 	e := r.log.Ends()
 	return core.Ends{Start: e.Start, Written: e.Written, Durable: e.Durable}
