@@ -40,5 +40,6 @@ func (t *Tree) internAny(list []zk.ACL) *acl {
 	return a
 }
 
-// allows reports whether a session may do what perm (one or more bits, any of which suffices) says.
-func (a *acl) allows(perm int32) bool { return a.world&perm != 0 }
+// allows reports whether a session may do what perm (one or more bits, any of which suffices) says. Nil allows
+// everything.
+func (a *acl) allows(perm int32) bool { return a == nil || a.world&perm != 0 }

@@ -13,12 +13,12 @@ const childrenHintMax = 1 << 16
 
 // Loader builds a tree from a snapshot's chunks.
 type Loader struct {
-	t        *Tree
-	acls     []*acl
-	path     []*node  // the last node and those above it
-	names    []string // their names
-	headed   bool
-	ended    bool
+	t      *Tree
+	acls   []*acl
+	path   []*node  // the last node and those above it
+	names  []string // their names
+	headed bool
+	ended  bool
 }
 
 // NewLoader is ready for the first chunk.

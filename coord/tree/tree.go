@@ -38,6 +38,8 @@ type session struct {
 type Change struct {
 	Type zk.EventType // EventCreated, EventDeleted or EventDataChanged
 	Path string
+
+	acl, parent *acl // of the node and its parent; nil: open to all
 }
 
 // Result is what a client is answered. With Err not OK nothing else counts.

@@ -30,7 +30,7 @@ type machine struct {
 //	tree                    every node
 //
 // Verbs: create PATH DATA [e][s] [perms=N|acl=none|acl=digest], delete PATH V, set PATH DATA V,
-// check PATH V, setacl PATH perms V. DATA "-" is null, "''" is empty.
+// check PATH V, setacl PATH perms V. DATA "-" is null, "”" is empty.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		m := &machine{t: New(), now: 1000}

@@ -91,30 +91,37 @@ func (w *Watches[W]) CountOf(who W) int {
 }
 
 // Fire removes the watches that c sets off and calls tell for each, in ZooKeeper's order: the node's
-// own watches first (a deletion tells a watcher once, whatever it waited for), then the parent's.
+// own watches first (a deletion tells a watcher once, whatever it waited for), then the parent's. Who
+// may not read a node is not told of it, and loses the watch all the same (CVE-2024-23944).
 func (w *Watches[W]) Fire(c Change, tell func(who W, typ zk.EventType, path string)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	told := w.take(WatchData, c.Path)
-	for who := range told {
-		tell(who, c.Type, c.Path)
+	own := w.take(WatchData, c.Path)
+	if c.Type == zk.EventDeleted {
+		for who := range w.take(WatchChild, c.Path) {
+			if own == nil {
+				own = map[W]struct{}{}
+			}
+			own[who] = struct{}{}
+		}
+	}
+	if c.acl.allows(zk.PermRead) {
+		for who := range own {
+			tell(who, c.Type, c.Path)
+		}
 	}
 	if c.Type == zk.EventDataChanged {
 		return
-	}
-	if c.Type == zk.EventDeleted {
-		for who := range w.take(WatchChild, c.Path) {
-			if _, twice := told[who]; !twice {
-				tell(who, c.Type, c.Path)
-			}
-		}
 	}
 	parent, _ := split(c.Path)
 	if parent == "" {
 		parent = "/"
 	}
-	for who := range w.take(WatchChild, parent) {
-		tell(who, zk.EventChildrenChanged, parent)
+	at := w.take(WatchChild, parent)
+	if c.parent.allows(zk.PermRead) {
+		for who := range at {
+			tell(who, zk.EventChildrenChanged, parent)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ func TestWatches(t *testing.T) {
 	w := NewWatches[string]()
 	fire := func(typ zk.EventType, path string) string {
 		var told []string
-		w.Fire(Change{typ, path}, func(who string, typ zk.EventType, path string) {
+		w.Fire(Change{Type: typ, Path: path}, func(who string, typ zk.EventType, path string) {
 			told = append(told, fmt.Sprintf("%s:%d%s", who, typ, path))
 		})
 		slices.Sort(told)

@@ -83,7 +83,7 @@ func (t *Tree) link(e *Entry, path string, n *node) {
 	if n.owner != 0 {
 		t.sessions[n.owner].ephemerals[path] = struct{}{}
 	}
-	t.changed(zk.EventCreated, path)
+	t.changed(zk.EventCreated, path, n, parent)
 }
 
 func (t *Tree) delete(e *Entry, q *zk.DeleteRequest) zk.Code {
@@ -93,10 +93,12 @@ func (t *Tree) delete(e *Entry, q *zk.DeleteRequest) zk.Code {
 	parentPath, _ := split(q.Path)
 	parent, n := t.find(parentPath), t.find(q.Path)
 	switch {
-	case parent == nil || n == nil:
+	case parent == nil:
 		return zk.NoNode
 	case !parent.acl.allows(zk.PermDelete):
 		return zk.NoAuth
+	case n == nil:
+		return zk.NoNode
 	case q.Version != -1 && q.Version != n.version:
 		return zk.BadVersion
 	case len(n.children) > 0:
@@ -118,7 +120,7 @@ func (t *Tree) unlink(e *Entry, path string) {
 	if s := t.sessions[n.owner]; s != nil {
 		delete(s.ephemerals, path)
 	}
-	t.changed(zk.EventDeleted, path)
+	t.changed(zk.EventDeleted, path, n, parent)
 }
 
 func (t *Tree) setData(e *Entry, q *zk.SetDataRequest) (zk.Stat, zk.Code) {
@@ -139,7 +141,7 @@ func (t *Tree) setData(e *Entry, q *zk.SetDataRequest) (zk.Stat, zk.Code) {
 	n.data = bytes.Clone(q.Data)
 	n.version++
 	n.mzxid, n.mtimeMs = e.Zxid, e.TimeMs
-	t.changed(zk.EventDataChanged, q.Path)
+	t.changed(zk.EventDataChanged, q.Path, n, n)
 	return n.stat(), zk.OK
 }
 
@@ -180,6 +182,6 @@ func (t *Tree) setACL(e *Entry, q *zk.SetACLRequest) Result {
 	return Result{Stat: n.stat()}
 }
 
-func (t *Tree) changed(typ zk.EventType, path string) {
-	t.changes = append(t.changes, Change{typ, path})
+func (t *Tree) changed(typ zk.EventType, path string, n, parent *node) {
+	t.changes = append(t.changes, Change{typ, path, n.acl, parent.acl})
 }

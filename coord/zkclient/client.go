@@ -104,7 +104,6 @@ func (c *Client) Close() error {
 func (c *Client) Drop() {
 	c.die(ErrClosed)
 	<-c.gone
-	c.notify.end()
 }
 
 // die ends the client for the first cause it is given: waiting requests end with it, and every watch
@@ -135,6 +134,7 @@ func (c *Client) die(cause error) {
 	for _, w := range lost {
 		c.notify.add(func() { w.call(Event{Type: SessionLost, Path: w.path}) })
 	}
+	c.notify.end()
 }
 
 // tell queues a state callback.

@@ -2,15 +2,12 @@ package zkclient
 
 import (
 	"context"
-	"fmt"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"platter/coord/internal/realzk"
 	"platter/coord/zkserver"
 	"platter/io/clock"
 	"platter/io/memdisk"
@@ -26,7 +23,7 @@ type target struct {
 func startOurs(t *testing.T, addr string, d *memdisk.FS) *zkserver.Server {
 	t.Helper()
 	s, err := zkserver.Start(context.Background(), zkserver.Config{
-		FS: d, Clock: clock.Real{}, Dir: "/zk", Addr: addr, TickMs: 200,
+		FS: d, Clock: clock.Real{}, Dir: "/zk", Addr: addr, TickMs: realzk.TickMs,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -45,85 +42,12 @@ func ours(t *testing.T) target {
 	}}
 }
 
-// real is Apache ZooKeeper from Debian's package, started once for all tests.
-var real struct {
-	once sync.Once
-	addr string
-	stop func()
-	why  string // it is not there
-}
-
-const realJar = "/usr/share/java/zookeeper.jar"
-
-func startReal(t *testing.T) target {
-	real.once.Do(func() { real.addr, real.stop, real.why = runReal() })
-	if real.why != "" {
-		t.Skipf("Apache ZooKeeper: %s", real.why)
-	}
-	return target{addr: real.addr}
-}
-
-func runReal() (addr string, stop func(), why string) {
-	java, err := exec.LookPath("java")
-	if err != nil {
-		return "", nil, "java is not installed"
-	}
-	if _, err := os.Stat(realJar); err != nil {
-		return "", nil, realJar + " is not there (Debian's package zookeeper)"
-	}
-	dir, err := os.MkdirTemp("", "real-zookeeper")
-	if err != nil {
-		return "", nil, err.Error()
-	}
-	port, ok := freePort(22100, 22199)
-	if !ok {
-		return "", nil, "no port from 22100 to 22199 is free"
-	}
-	config := fmt.Sprintf("tickTime=200\ndataDir=%s/data\nclientPort=%d\nclientPortAddress=127.0.0.1\n"+
-		"admin.enableServer=false\nmaxClientCnxns=0\n", dir, port)
-	if err := os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte(config), 0o644); err != nil {
-		return "", nil, err.Error()
-	}
-	// The shell ends the server when the pipe closes: also when this test dies without a word.
-	cmd := exec.Command("sh", "-c", `"$@" >/dev/null 2>&1 </dev/null & cat; kill -9 $!`, "sh", java, "-Xmx256m",
-		"-cp", dir+":"+realJar, "org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(dir, "zoo.cfg"))
-	pipe, err := cmd.StdinPipe()
-	if err != nil {
-		return "", nil, err.Error()
-	}
-	if err := cmd.Start(); err != nil {
-		return "", nil, err.Error()
-	}
-	return fmt.Sprint("127.0.0.1:", port), func() {
-		pipe.Close()
-		cmd.Wait()
-		os.RemoveAll(dir)
-	}, ""
-}
-
-func freePort(from, to int) (int, bool) {
-	for port := from; port <= to; port++ {
-		ln, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
-		if err == nil {
-			ln.Close()
-			return port, true
-		}
-	}
-	return 0, false
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if real.stop != nil {
-		real.stop()
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { realzk.Main(m) }
 
 // onBoth runs a test against our server and against the real one.
 func onBoth(t *testing.T, f func(t *testing.T, at target)) {
 	t.Run("ours", func(t *testing.T) { f(t, ours(t)) })
-	t.Run("apache", func(t *testing.T) { f(t, startReal(t)) })
+	t.Run("apache", func(t *testing.T) { f(t, target{addr: realzk.Addr(t)}) })
 }
 
 // within is a context for a test that must not hang.

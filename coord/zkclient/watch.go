@@ -100,7 +100,7 @@ func (c *Client) watch(k watchKind, full string, w watcher) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		c.notify.add(func() { w.call(Event{Type: SessionLost, Path: w.path}) })
+		go w.call(Event{Type: SessionLost, Path: w.path})
 		return
 	}
 	c.watches.add(k, full, w)

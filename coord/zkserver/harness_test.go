@@ -34,7 +34,12 @@ type peer struct {
 
 func dialPeer(t testing.TB, addr net.Addr) *peer {
 	t.Helper()
-	nc, err := net.Dial("tcp", addr.String())
+	return dialAddr(t, addr.String())
+}
+
+func dialAddr(t testing.TB, addr string) *peer {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,6 +133,7 @@ type script struct {
 	skew  *clock.Skewed
 	s     *Server
 	peers map[string]*peer
+	base  int64 // what zxids are printed relative to
 }
 
 // TestTranscripts: script in, frames out.
@@ -344,7 +350,7 @@ func (x *script) describe(p *peer, frame []byte) (string, bool) {
 		return fmt.Sprintf("event %d %s (state %d, zxid %d)\n", e.Type, e.Path, e.State, h.Zxid), false
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d: zxid %d, %v", h.Xid, h.Zxid, h.Err)
+	fmt.Fprintf(&out, "%d: zxid %d, %v", h.Xid, h.Zxid-x.base, h.Err)
 	if h.Err == zk.OK {
 		x.describeRecord(&out, p.ops[h.Xid], &d)
 	}
@@ -362,8 +368,8 @@ func (x *script) describeRecord(out *strings.Builder, op zk.Op, d *zk.Decoder) {
 				owner = name
 			}
 		}
-		fmt.Fprintf(out, " {c %d m %d p %d, v %d cv %d, owner %s, %d bytes, %d children}",
-			s.Czxid, s.Mzxid, s.Pzxid, s.Version, s.Cversion, owner, s.DataLength, s.NumChildren)
+		fmt.Fprintf(out, " {c %d m %d p %d, v %d cv %d av %d, owner %s, %d bytes, %d children}",
+			s.Czxid-x.base, s.Mzxid-x.base, s.Pzxid-x.base, s.Version, s.Cversion, s.Aversion, owner, s.DataLength, s.NumChildren)
 	}
 	switch op {
 	case zk.OpCreate, zk.OpCreate2:

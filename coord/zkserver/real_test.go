@@ -1,0 +1,151 @@
+package zkserver
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"platter/coord/internal/realzk"
+	"platter/coord/zk"
+	"platter/io/memdisk"
+)
+
+func TestMain(m *testing.M) { realzk.Main(m) }
+
+const (
+	worldPeers = 3
+	worldSteps = 60
+	worldSeeds = 15
+)
+
+// world is one server seen by a few peers, under a root of its own.
+type world struct {
+	script
+	addr string
+	root string
+}
+
+func newWorld(t *testing.T, addr, root string) *world {
+	w := &world{script: script{peers: map[string]*peer{}}, addr: addr, root: root}
+	for i := range worldPeers {
+		w.open(t, fmt.Sprint("p", i))
+	}
+	w.base = 0
+	h, _ := w.peers["p0"].call(t, zk.OpCreate, createBody(root, nil, 0))
+	if h.Err != zk.OK {
+		t.Fatal(root, h.Err)
+	}
+	w.base = h.Zxid
+	return w
+}
+
+func (w *world) open(t *testing.T, name string) {
+	p := dialAddr(t, w.addr)
+	if r, err := p.connect(zk.ConnectRequest{TimeoutMs: 4000, HasReadOnly: true}); err != nil || r.SessionID == 0 {
+		t.Fatal(r, err)
+	}
+	w.peers[name] = p
+}
+
+func (w *world) close(t *testing.T) {
+	for _, p := range w.peers {
+		p.call(t, zk.OpCloseSession, nil)
+		p.nc.Close()
+	}
+}
+
+// step sends a peer's requests in one go, then collects what every other peer has been told.
+func (w *world) step(t *testing.T, who string, lines []string) string {
+	text := w.send(t, w.peers[who], strings.ReplaceAll(strings.Join(lines, "\n"), "ROOT", w.root))
+	if strings.Contains(text, "closed") || slices.Contains(lines, "close") {
+		w.peers[who].nc.Close()
+		w.open(t, who)
+	}
+	for i := range worldPeers {
+		name := fmt.Sprint("p", i)
+		told := strings.SplitAfter(w.send(t, w.peers[name], "ping"), "\n")
+		// A closed session's ephemerals go in no particular order.
+		slices.Sort(told)
+		text += name + ": " + strings.Join(told, "")
+	}
+	return strings.ReplaceAll(text, w.root, "ROOT")
+}
+
+// randomLines are one to four requests of a transcript, over few paths, so that they often meet.
+func randomLines(r *rand.Rand) (lines []string) {
+	path := func() string {
+		p := "ROOT"
+		for range 1 + r.IntN(2) {
+			p += string([]byte{'/', 'a' + byte(r.IntN(3))})
+		}
+		return p
+	}
+	version := func() int { return r.IntN(4) - 1 }
+	watch := func() string { return []string{"", " w"}[r.IntN(2)] }
+	write := func() string {
+		switch r.IntN(3) {
+		case 0:
+			return fmt.Sprint("create ", path(), " x ", r.IntN(4))
+		case 1:
+			return fmt.Sprint("set ", path(), " y ", version())
+		}
+		return fmt.Sprint("delete ", path(), " ", version())
+	}
+	for range 1 + r.IntN(4) {
+		switch r.IntN(16) {
+		case 0, 1, 2, 3, 4, 5:
+			lines = append(lines, write())
+		case 6, 7:
+			parts := []string{}
+			for range 1 + r.IntN(4) {
+				if r.IntN(4) == 0 {
+					parts = append(parts, fmt.Sprint("check ", path(), " ", version()))
+				} else {
+					parts = append(parts, write())
+				}
+			}
+			lines = append(lines, "multi "+strings.Join(parts, "; "))
+		case 8, 9:
+			lines = append(lines, "exists "+path()+watch())
+		case 10:
+			lines = append(lines, "get "+path()+watch())
+		case 11, 12:
+			lines = append(lines, []string{"ls ", "ls2 "}[r.IntN(2)]+path()+watch())
+		case 13:
+			// A real server checks requests that arrive right behind a setACL against the old list.
+			return append(lines, fmt.Sprint("setacl ", path(), " ", 1+r.IntN(31), " world anyone"))
+		case 14:
+			lines = append(lines, []string{"acl ", "sync "}[r.IntN(2)]+path())
+		default:
+			lines = append(lines, fmt.Sprint("create2 ", path(), " z ", r.IntN(4)))
+		}
+	}
+	if r.IntN(25) == 0 {
+		lines = append(lines, "close")
+	}
+	return lines
+}
+
+// TestLikeApache runs the same random requests of several sessions on our server and on a real one, and
+// compares every reply and every event.
+func TestLikeApache(t *testing.T) {
+	real := realzk.Addr(t)
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk", TickMs: realzk.TickMs})
+	for seed := range uint64(worldSeeds) {
+		root := fmt.Sprint("/like", seed)
+		ours, theirs := newWorld(t, s.Addr().String(), root), newWorld(t, real, root)
+		r := rand.New(rand.NewPCG(seed, 3))
+		for step := range worldSteps {
+			who, lines := fmt.Sprint("p", r.IntN(worldPeers)), randomLines(r)
+			got, want := ours.step(t, who, lines), theirs.step(t, who, lines)
+			if got != want {
+				t.Fatalf("seed %d, step %d: %s sent\n%s\nours:\n%s\nApache's:\n%s",
+					seed, step, who, strings.Join(lines, "\n"), got, want)
+			}
+		}
+		ours.close(t) // or the sessions' expiry would take zxids later on
+		theirs.close(t)
+	}
+}
