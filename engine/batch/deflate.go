@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
@@ -26,11 +27,19 @@ type deflaterKey struct {
 	level int
 }
 
+// deflateSlots bounds how many compressors are at work: like inflating, it is bound by the processor.
+var deflateSlots = make(chan struct{}, 2*max(2, runtime.GOMAXPROCS(0)))
+
+// zstdWriteWindowBytes is what Java's producer has by default (level 3); readers need as much memory.
+const zstdWriteWindowBytes = 2 << 20
+
 // deflate runs fill on a compressing writer over dst. Level 0 is the codec's default.
 func deflate(dst *bytes.Buffer, c Codec, level int, fill func(io.Writer) error) error {
 	if c == None {
 		return fill(dst)
 	}
+	deflateSlots <- struct{}{}
+	defer func() { <-deflateSlots }()
 	key := deflaterKey{c, level}
 	v, ok := deflaters.Load(key)
 	if !ok {
@@ -72,6 +81,7 @@ func newDeflater(key deflaterKey) (deflater, error) {
 		return zstd.NewWriter(nil,
 			zstd.WithEncoderConcurrency(1),
 			zstd.WithLowerEncoderMem(true),
+			zstd.WithWindowSize(zstdWriteWindowBytes),
 			zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(key.level)))
 	default:
 		return nil, bad(ErrCodec, -1, "codec", "is %d", key.codec)

@@ -18,9 +18,13 @@ const (
 	keepBytesMax = 4 << 20
 )
 
-// largeSlots bounds how many batches that need more than keepBytesMax of memory are inflated at once,
-// so that bombs on many connections cost time, not memory.
-var largeSlots = make(chan struct{}, max(2, runtime.GOMAXPROCS(0)/2))
+// Inflating keeps a processor busy, so more at once gain nothing, and each takes memory: up to some
+// 10 MiB, or up to the bound when it is large (more than keepBytesMax of buffer, or a large window).
+// So bombs on many connections cost time, not memory.
+var (
+	inflateSlots = make(chan struct{}, 2*max(2, runtime.GOMAXPROCS(0)))
+	largeSlots   = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))
+)
 
 // inflater gives a compressed payload's bytes in chunks, up to a bound. It comes from a pool of its
 // codec, decoder and buffers included, and goes back there.
@@ -43,8 +47,10 @@ type inflater struct {
 var inflaters [Zstd + 1]sync.Pool
 
 // openInflater starts on a payload, which must stay unchanged until close. bound 0 is
-// DefaultDecompressedBytesMax. The codec is a valid one, and not None.
+// DefaultDecompressedBytesMax. The codec is a valid one, and not None. It waits for its turn: whoever
+// holds an inflater must not open another.
 func openInflater(c Codec, payload []byte, bound int64) (*inflater, error) {
+	inflateSlots <- struct{}{}
 	in, _ := inflaters[c].Get().(*inflater)
 	if in == nil {
 		in = &inflater{codec: c}
@@ -174,6 +180,7 @@ func (in *inflater) close() {
 	in.payload, in.rest, in.r = nil, nil, nil
 	in.src.Reset(nil)
 	inflaters[in.codec].Put(in)
+	<-inflateSlots
 }
 
 // openGzip accepts concatenated members, as java.util.zip.GZIPInputStream does.
