@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) (fs disk.FS, dir string)) {
 		{"ReadersBesideTheWriter", readersBesideTheWriter},
 		{"Tree", tree},
 		{"Rename", rename},
+		{"ReadFile", readFile},
 		{"RemoveOpenFile", removeOpenFile},
 		{"Lock", lock},
 		{"Space", space},

@@ -1,6 +1,7 @@
 package disktest
 
 import (
+	"bytes"
 	"io/fs"
 	"runtime"
 
@@ -119,4 +120,16 @@ func lock(e *env) {
 	e.must(l.Close())
 	_, err = e.fs.Lock(e.path("missing/.lock"))
 	e.fails(err, fs.ErrNotExist, "lock in a missing directory")
+}
+
+func readFile(e *env) {
+	data := noise(10_000)
+	e.file("f", data).Close()
+	if p, err := disk.ReadFile(e.fs, e.path("f"), 10_000); err != nil || !bytes.Equal(p, data) {
+		e.Errorf("%d bytes, %v", len(p), err)
+	}
+	_, err := disk.ReadFile(e.fs, e.path("f"), 9_999)
+	e.fails(err, disk.ErrTooLarge, "a file above the limit")
+	_, err = disk.ReadFile(e.fs, e.path("none"), 10)
+	e.fails(err, fs.ErrNotExist, "a missing file")
 }
