@@ -12,6 +12,11 @@
 // Buffers in use and idle ones together stay within the budget; idle ones go first. Trim, called now
 // and then, frees what a burst has left behind.
 //
+// Holders that grow, each waiting for what the others have, would wait for ever. So there is one
+// overdraft: when the budget is used up, one holder at a time may go beyond it with GetWait and Grow,
+// until its last Release. What is in use is therefore at most the budget and one buffer (and, while it
+// grows, the one that it grows out of).
+//
 // # Ownership
 //
 // Get gives a Buffer with one reference. Whoever holds a reference may use the bytes; Retain adds one
@@ -21,20 +26,16 @@ package buf
 
 import (
 	"container/list"
+	"context"
 	"errors"
 	"fmt"
 	"math/bits"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
-var (
-	// ErrBudget: the budget is in use, and stayed so for as long as the caller would wait.
-	ErrBudget = errors.New("buffer budget is exhausted")
-	// ErrTooLarge: the budget would not suffice even if nothing else were in use.
-	ErrTooLarge = errors.New("buffer is larger than the whole budget")
-)
+// ErrBudget: the budget is in use.
+var ErrBudget = errors.New("buffer budget is used up")
 
 const (
 	smallestBits  = 9
@@ -53,6 +54,7 @@ type Pool struct {
 	used    int64 // capacities of buffers that have a reference
 	idle    int64 // and of those that wait for reuse
 	classes [classCount]class
+	over    bool      // somebody holds the overdraft
 	waiters list.List // of *waiter, first come first served
 }
 
@@ -65,6 +67,7 @@ type class struct {
 
 type waiter struct {
 	bytes int64
+	over  bool          // served by the overdraft
 	turn  chan struct{} // closed once the bytes are counted as used
 }
 
@@ -73,15 +76,19 @@ type Buffer struct {
 	B     []byte
 	whole []byte
 	pool  *Pool
-	class int // classCount: not kept
+	class int  // classCount: not kept
+	over  bool // holds the overdraft
 	refs  atomic.Int32
 }
 
-// New returns a pool that never holds more than budgetBytes.
+// New returns an empty pool with a budget.
 func New(budgetBytes int64) *Pool { return &Pool{budget: budgetBytes} }
 
 // classOf is the class of the buffers that hold n bytes, and their capacity.
 func classOf(n int) (index, capacity int) {
+	if n < 0 {
+		panic(fmt.Sprintf("buf: a buffer of %d bytes", n))
+	}
 	if n <= 1<<smallestBits {
 		return 0, 1 << smallestBits
 	}
@@ -94,27 +101,48 @@ func classOf(n int) (index, capacity int) {
 	return (power-smallestBits)*stepsPerPower + j + 1, 1<<power + (j+1)*step
 }
 
-// Get returns a buffer with len(B) == n, at once: ErrBudget or ErrTooLarge when that cannot be.
-func (p *Pool) Get(n int) (*Buffer, error) { return p.GetWait(n, 0) }
-
-// GetWait is Get that waits up to wait for others to release theirs, in the order of the calls.
-func (p *Pool) GetWait(n int, wait time.Duration) (*Buffer, error) {
-	if n < 0 {
-		panic(fmt.Sprintf("buf: a buffer of %d bytes", n))
-	}
+// Get returns a buffer with len(B) == n at once, or ErrBudget.
+func (p *Pool) Get(n int) (*Buffer, error) {
 	index, capacity := classOf(n)
-	if int64(capacity) > p.budget {
-		return nil, fmt.Errorf("%w: %d of %d bytes", ErrTooLarge, n, p.budget)
-	}
 	p.mu.Lock()
 	if p.waiters.Len() > 0 || p.used+int64(capacity) > p.budget {
-		if err := p.queue(int64(capacity), wait); err != nil {
-			return nil, fmt.Errorf("%w: %d bytes wanted, %d in all", err, n, p.budget)
+		p.mu.Unlock()
+		return nil, fmt.Errorf("%w: %d bytes wanted, %d in all", ErrBudget, n, p.budget)
+	}
+	p.used += int64(capacity)
+	return p.make(n, index, capacity), nil
+}
+
+// GetWait is Get that waits for others to release theirs, in the order of the calls, or goes beyond
+// the budget when nobody else does. The error is of ctx, which ended first.
+func (p *Pool) GetWait(ctx context.Context, n int) (*Buffer, error) { return p.get(ctx, n, false) }
+
+// get waits unless the caller holds the overdraft.
+func (p *Pool) get(ctx context.Context, n int, over bool) (*Buffer, error) {
+	index, capacity := classOf(n)
+	p.mu.Lock()
+	fits := p.used+int64(capacity) <= p.budget
+	switch {
+	case over:
+		p.used += int64(capacity)
+	case p.waiters.Len() == 0 && (fits || !p.over):
+		p.used += int64(capacity)
+		over = !fits
+		p.over = p.over || over
+	default:
+		var err error
+		if over, err = p.queue(ctx, int64(capacity)); err != nil {
+			return nil, fmt.Errorf("wait for %d bytes of memory: %w", n, err)
 		}
 		p.mu.Lock()
-	} else {
-		p.used += int64(capacity)
 	}
+	b := p.make(n, index, capacity)
+	b.over = over
+	return b, nil
+}
+
+// make is called with the lock held and the capacity counted, and releases the lock.
+func (p *Pool) make(n, index, capacity int) *Buffer {
 	b := p.reuse(index)
 	if b == nil {
 		p.dropIdle(p.used + p.idle - p.budget)
@@ -125,44 +153,42 @@ func (p *Pool) GetWait(n int, wait time.Duration) (*Buffer, error) {
 	}
 	b.refs.Store(1)
 	b.B = b.whole[:n]
-	return b, nil
+	return b
 }
 
-// queue waits until bytes are counted as used. It is called with the lock held and releases it.
-func (p *Pool) queue(bytes int64, wait time.Duration) error {
-	if wait <= 0 {
-		p.mu.Unlock()
-		return ErrBudget
-	}
-	w := &waiter{bytes, make(chan struct{})}
+// queue waits until bytes are counted as used, maybe by the overdraft. It is called with the lock held
+// and releases it.
+func (p *Pool) queue(ctx context.Context, bytes int64) (over bool, err error) {
+	w := &waiter{bytes: bytes, turn: make(chan struct{})}
 	place := p.waiters.PushBack(w)
 	p.mu.Unlock()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
 	select {
 	case <-w.turn:
-		return nil
-	case <-timer.C:
+		return w.over, nil
+	case <-ctx.Done():
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
 	case <-w.turn: // it came at the same moment
-		return nil
+		return w.over, nil
 	default:
 	}
 	p.waiters.Remove(place)
 	p.wake() // those behind may need less
-	return ErrBudget
+	return false, ctx.Err()
 }
 
-// wake serves waiters in order for as long as there is room.
+// wake serves waiters in order for as long as there is room, and one more by the overdraft.
 func (p *Pool) wake() {
 	for first := p.waiters.Front(); first != nil; first = p.waiters.Front() {
 		w := first.Value.(*waiter)
-		if p.used+w.bytes > p.budget {
+		fits := p.used+w.bytes <= p.budget
+		if !fits && p.over {
 			return
 		}
+		w.over = !fits
+		p.over = p.over || w.over
 		p.used += w.bytes
 		p.waiters.Remove(first)
 		close(w.turn)
@@ -214,6 +240,9 @@ func (b *Buffer) Release() {
 	p := b.pool
 	p.mu.Lock()
 	p.used -= int64(len(b.whole))
+	if b.over {
+		p.over, b.over = false, false
+	}
 	if b.class < classCount {
 		c := &p.classes[b.class]
 		c.free = append(c.free, b)
@@ -225,18 +254,20 @@ func (b *Buffer) Release() {
 }
 
 // Grow makes len(B) == n and keeps the first keep bytes; only the sole holder may. It waits as GetWait
-// does, for the new capacity on top of the old one.
-func (b *Buffer) Grow(n, keep int, wait time.Duration) error {
+// does, for the new capacity on top of the old one. On an error the buffer is as it was.
+func (b *Buffer) Grow(ctx context.Context, n, keep int) error {
 	if n <= len(b.whole) {
 		b.B = b.whole[:n]
 		return nil
 	}
-	larger, err := b.pool.GetWait(n, wait)
+	held := b.over
+	larger, err := b.pool.get(ctx, n, held)
 	if err != nil {
 		return err
 	}
 	copy(larger.B, b.whole[:keep])
 	b.B, b.whole, b.class, larger.whole, larger.class = larger.B, larger.whole, larger.class, b.whole, b.class
+	b.over, larger.over = larger.over, false
 	larger.Release()
 	return nil
 }

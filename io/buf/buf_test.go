@@ -2,6 +2,7 @@ package buf
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -55,15 +56,9 @@ func TestNothingIsAllocatedOnceWarm(t *testing.T) {
 
 func TestBudget(t *testing.T) {
 	p := New(1 << 20)
-	if _, err := p.Get(1<<20 + 1); !errors.Is(err, ErrTooLarge) {
-		t.Fatalf("more than the budget: %v", err)
-	}
 	a, b := mustGet(t, p, 512<<10), mustGet(t, p, 512<<10)
 	if _, err := p.Get(1); !errors.Is(err, ErrBudget) {
 		t.Fatalf("beyond the budget: %v", err)
-	}
-	if _, err := p.GetWait(1, time.Millisecond); !errors.Is(err, ErrBudget) {
-		t.Fatalf("beyond the budget, waited: %v", err)
 	}
 	a.Release()
 	c := mustGet(t, p, 1000) // the idle 512 KiB must go to make room
@@ -77,22 +72,68 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func TestOneMayGoBeyondTheBudget(t *testing.T) {
+	p := New(1 << 20)
+	ctx := context.Background()
+	all := mustGet(t, p, 1<<20)
+	over, err := p.GetWait(ctx, 64<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.GetWait(soon(t), 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a second one beyond the budget: %v", err)
+	}
+	if err := all.Grow(soon(t), 2<<20, 0); !errors.Is(err, context.DeadlineExceeded) || len(all.B) != 1<<20 {
+		t.Errorf("growth of another one beyond the budget: %v", err)
+	}
+	if err := over.Grow(ctx, 5<<20, 0); err != nil { // it goes on to be whole
+		t.Fatal(err)
+	}
+	over.Retain()
+	over.Release()
+	got := make(chan *Buffer)
+	go func() { b, _ := p.GetWait(ctx, 3<<20); got <- b }()
+	for p.Usage().Waiting == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	over.Release()
+	next := <-got // the overdraft is handed on
+	if _, err := p.GetWait(soon(t), 1); err == nil {
+		t.Error("two hold the overdraft")
+	}
+	next.Release()
+	all.Release()
+	if u := p.Usage(); u.Used != 0 || u.Used+u.Idle > u.Budget {
+		t.Errorf("%+v", u)
+	}
+	mustGet(t, p, 1<<20)
+	if _, err := p.GetWait(ctx, 1); err != nil {
+		t.Errorf("the overdraft was lost: %v", err)
+	}
+}
+
 func TestWaitersAreServedInOrder(t *testing.T) {
 	p := New(1 << 20)
 	all := mustGet(t, p, 1<<20)
-	var order []int
-	var mu sync.Mutex
+	over, _ := p.GetWait(context.Background(), 1)
+	turns := make(chan int, 3)
+	release := make(chan struct{})
 	var wg sync.WaitGroup
-	for i, n := range []int{1 << 20, 1 << 20, 4 << 10} {
+	for i := range 3 {
 		wg.Go(func() {
-			b, err := p.GetWait(n, time.Minute)
+			b, err := p.GetWait(context.Background(), 1<<20)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			mu.Lock()
-			order = append(order, i)
-			mu.Unlock()
+			turns <- i
+			<-release
 			b.Release()
 		})
 		for p.Usage().Waiting != i+1 {
@@ -102,33 +143,48 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	if _, err := p.Get(1); !errors.Is(err, ErrBudget) {
 		t.Errorf("a newcomer overtook those who wait: %v", err)
 	}
-	all.Release()
-	wg.Wait()
-	if len(order) != 3 || order[0] != 0 || order[1] != 1 {
-		t.Errorf("served in order %v", order)
+	over.Release()
+	for want := range 3 {
+		if i := <-turns; i != want {
+			t.Errorf("%d came in the place of %d", i, want)
+		}
+		release <- struct{}{}
 	}
+	wg.Wait()
+	all.Release()
 }
 
 func TestAGivenUpTurnIsPassedOn(t *testing.T) {
 	p := New(1 << 20)
 	half := mustGet(t, p, 512<<10)
+	over, _ := p.GetWait(context.Background(), 1<<20)
+	ctx, giveUp := context.WithCancel(context.Background())
 	big := make(chan error, 1)
 	go func() {
-		_, err := p.GetWait(1<<20, 50*time.Millisecond)
+		_, err := p.GetWait(ctx, 1<<20)
 		big <- err
 	}()
 	for p.Usage().Waiting != 1 {
 		time.Sleep(time.Millisecond)
 	}
-	small, err := p.GetWait(4<<10, time.Minute) // fits as soon as the big one gives up
-	if err != nil {
-		t.Fatal(err)
+	small := make(chan *Buffer)
+	go func() {
+		b, _ := p.GetWait(context.Background(), 4<<10)
+		small <- b
+	}()
+	for p.Usage().Waiting != 2 {
+		time.Sleep(time.Millisecond)
 	}
-	if err := <-big; !errors.Is(err, ErrBudget) {
-		t.Errorf("the big one: %v", err)
+	giveUp()
+	if err := <-big; !errors.Is(err, context.Canceled) {
+		t.Errorf("the one that gave up: %v", err)
 	}
-	small.Release()
+	over.Release()
+	(<-small).Release()
 	half.Release()
+	if u := p.Usage(); u.Used != 0 || u.Waiting != 0 {
+		t.Errorf("%+v", u)
+	}
 }
 
 func TestGrowKeepsContent(t *testing.T) {
@@ -137,18 +193,12 @@ func TestGrowKeepsContent(t *testing.T) {
 	want := bytes.Repeat([]byte("platter "), 125)
 	copy(b.B, want)
 	for _, n := range []int{1001, 5000, 3 << 20} {
-		if err := b.Grow(n, 1000, 0); err != nil {
+		if err := b.Grow(context.Background(), n, 1000); err != nil {
 			t.Fatal(err)
 		}
 		if len(b.B) != n || !bytes.Equal(b.B[:1000], want) {
 			t.Fatalf("%d bytes after a growth to %d", len(b.B), n)
 		}
-	}
-	if err := b.Grow(63<<20, 1000, 0); !errors.Is(err, ErrBudget) {
-		t.Fatalf("growth beyond the budget: %v", err)
-	}
-	if !bytes.Equal(b.B[:1000], want) {
-		t.Error("a failed growth lost the content")
 	}
 	b.Release()
 	if u := p.Usage(); u.Used != 0 {
@@ -185,21 +235,27 @@ func TestReleaseTwicePanics(t *testing.T) {
 }
 
 func TestConcurrentUseStaysWithinBudget(t *testing.T) {
+	const largest = 512 << 10
 	p := New(2 << 20)
+	ctx := context.Background()
 	var wg sync.WaitGroup
 	for g := range 16 {
 		wg.Go(func() {
 			for i := range 300 {
-				b, err := p.GetWait(1+(g*7919+i*104729)%(512<<10), time.Minute)
+				b, err := p.GetWait(ctx, 1+(g*7919+i*104729)%(largest/2))
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				b.B[0], b.B[len(b.B)-1] = byte(g), byte(g)
-				if u := p.Usage(); u.Used+u.Idle > u.Budget {
+				b.B[0] = byte(g)
+				if err := b.Grow(ctx, largest, 1); err != nil {
+					t.Error(err)
+					return
+				}
+				if u := p.Usage(); u.Used > u.Budget+2*largest {
 					t.Errorf("%+v", u)
 				}
-				if b.B[0] != byte(g) || b.B[len(b.B)-1] != byte(g) {
+				if b.B[0] != byte(g) {
 					t.Error("two have the same buffer")
 				}
 				b.Release()
@@ -207,7 +263,7 @@ func TestConcurrentUseStaysWithinBudget(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if u := p.Usage(); u.Used != 0 || u.Waiting != 0 {
+	if u := p.Usage(); u.Used != 0 || u.Waiting != 0 || u.Idle > u.Budget {
 		t.Errorf("%+v", u)
 	}
 }

@@ -2,12 +2,13 @@ package conn
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"time"
+	"os"
 
 	"platter/io/buf"
 )
@@ -16,130 +17,141 @@ import (
 //
 //	+--------------------+-----------------+
 //	| length: int32, big | length bytes    |
-//	| endian, >= 0       |                 |
+//	| endian             |                 |
 //	+--------------------+-----------------+
 
 var (
-	// ErrFrameTooLarge: the announced length is above the limit.
-	ErrFrameTooLarge = errors.New("frame is too large")
-	// ErrFrameNegative: the announced length is below zero.
-	ErrFrameNegative = errors.New("frame has a negative length")
+	// ErrFrameSize: the announced length is outside the bounds.
+	ErrFrameSize = errors.New("frame size is out of bounds")
 	// ErrTLS: the peer speaks TLS to a plaintext port.
-	ErrTLS = errors.New("TLS hello on a plaintext port")
+	ErrTLS = errors.New("a TLS hello on a plaintext listener")
 	// ErrHTTP: the peer speaks HTTP.
-	ErrHTTP = errors.New("HTTP request on a port that does not speak it")
+	ErrHTTP = errors.New("an HTTP request on a listener of another protocol")
+	// ErrCutShort: the connection ended, or failed, within a frame; wraps the cause.
+	ErrCutShort = errors.New("connection ended inside a frame")
 )
 
 const (
 	prefixBytes = 4
-	// readBufferBytes is what a connection holds while it is idle. What of a frame lies in it is copied
-	// out; the rest is read straight into the frame.
-	readBufferBytes = 4 << 10
-	// firstBytes is what is committed for a frame of a peer that has shown nothing yet.
-	firstBytes = 64 << 10
+	// FirstBytes is what is committed for a frame of a peer that has shown nothing yet.
+	FirstBytes = 64 << 10
 	// growth bounds what is committed to that many times what has arrived.
 	growth = 4
 	// trustMax bounds what a peer gets for its record.
-	trustMax = 8 << 20
-	// stallDefault is FrameConfig.Stall when it is zero.
-	stallDefault = 30 * time.Second
+	trustMax = 16 << 20
+	// readBufferDefault is FrameConfig.ReadBufferBytes when it is zero.
+	readBufferDefault = 4 << 10
 )
 
 // FrameConfig is how a connection's frames are read.
 type FrameConfig struct {
 	// Pool gives the buffers.
 	Pool *buf.Pool
-	// BytesMax is the largest length a peer may announce.
-	BytesMax int
-	// Idle is how long a peer may be silent between frames; 0 is for ever.
-	Idle time.Duration
-	// Stall is how long a peer may be silent within a frame, and how long a frame waits for the pool's
-	// budget; 0 is 30 seconds.
-	Stall time.Duration
+	// BytesMin and BytesMax bound the length that a peer may announce.
+	BytesMin, BytesMax int
+	// ReadBufferBytes is what a connection holds while it is idle, 4 KiB when zero. What of a frame lies
+	// in it is copied out; the rest is read straight into the frame.
+	ReadBufferBytes int
+	// Progress, if set, is told what is on its way: 4 when the first byte of a length has come, the
+	// length once it is known, and 0 when the frame is whole or lost. From it a server sets a deadline.
+	Progress func(bytes int)
 }
 
 // FrameReader reads the frames of one connection; one goroutine at a time.
 //
 // Memory for a frame is committed as its bytes arrive: none for the length alone, then 64 KiB, then at
 // most four times what has come, so that an announced length costs nothing. A peer that has sent a frame
-// of some size is trusted with that much at once (8 MiB at most): a steady producer's frames are read
+// of some size is trusted with that much at once (16 MiB at most): a steady producer's frames are read
 // straight into one buffer each.
 type FrameReader struct {
-	c       net.Conn
+	ctx     context.Context
 	br      *bufio.Reader
 	cfg     FrameConfig
 	trusted int
 	begun   bool // a frame has been read: what comes is this protocol
-	silence deadline
 }
 
-// NewFrameReader reads from c. It sets c's read deadlines.
-func NewFrameReader(c net.Conn, cfg FrameConfig) *FrameReader {
-	if cfg.Stall == 0 {
-		cfg.Stall = stallDefault
+// NewFrameReader reads from r. The end of ctx ends waits for the pool, not reads: close the connection
+// for that.
+func NewFrameReader(ctx context.Context, r io.Reader, cfg FrameConfig) *FrameReader {
+	if cfg.ReadBufferBytes == 0 {
+		cfg.ReadBufferBytes = readBufferDefault
 	}
-	return &FrameReader{c: c, br: bufio.NewReaderSize(c, readBufferBytes), cfg: cfg, trusted: firstBytes}
+	if cfg.Progress == nil {
+		cfg.Progress = func(int) {}
+	}
+	return &FrameReader{ctx: ctx, br: bufio.NewReaderSize(r, cfg.ReadBufferBytes), cfg: cfg, trusted: FirstBytes}
 }
 
-// Next returns the next frame without its length; the caller releases it. io.EOF is an end between two
-// frames, io.ErrUnexpectedEOF one within; ErrFrameTooLarge, ErrFrameNegative, ErrTLS and ErrHTTP say
-// what the peer did wrong, buf.ErrBudget and buf.ErrTooLarge that there is no room for it; else it is
-// the connection's error, with a timeout when the peer was silent for too long. After an error there
-// is no next frame.
+// Next returns the next frame without its length; the caller releases it. An error before the first
+// byte of a frame is the reader's own (io.EOF at a clean end), and Next may be called again after a
+// passed read deadline. After that ErrCutShort says that the frame did not come whole, ErrFrameSize,
+// ErrTLS and ErrHTTP what the peer did wrong; net.ErrClosed and os.ErrDeadlineExceeded come as they are,
+// and so does the error of ctx, if it ended the wait for memory.
 func (r *FrameReader) Next() (*buf.Buffer, error) {
-	prefix, err := r.Peek()
+	if _, err := r.br.Peek(1); err != nil {
+		return nil, err
+	}
+	r.cfg.Progress(prefixBytes)
+	defer r.cfg.Progress(0)
+	prefix, err := r.br.Peek(prefixBytes)
+	if err != nil {
+		return nil, cutShort(err, prefixBytes)
+	}
+	size, err := r.size(prefix)
 	if err != nil {
 		return nil, err
 	}
-	size := int32(binary.BigEndian.Uint32(prefix))
-	if err := r.check(prefix, size); err != nil {
-		return nil, err
-	}
 	r.br.Discard(prefixBytes)
-	frame, err := r.read(int(size))
+	r.cfg.Progress(size)
+	frame, err := r.body(size)
 	if err != nil {
 		return nil, err
 	}
 	r.begun = true
+	r.trusted = max(FirstBytes, min(size, trustMax), r.trusted-r.trusted/64) // forgotten slowly
 	return frame, nil
 }
 
-// Peek waits for the four bytes that begin the next frame and leaves them there. io.EOF when there is
-// none.
+// Peek waits for the four bytes that begin the next frame and leaves them there.
 func (r *FrameReader) Peek() ([]byte, error) {
-	if r.br.Buffered() == 0 {
-		r.silence.set(r.c, r.cfg.Idle)
-		if _, err := r.br.Peek(1); err != nil {
-			return nil, err
-		}
-	}
-	if r.br.Buffered() < prefixBytes {
-		r.silence.set(r.c, r.cfg.Stall)
+	if _, err := r.br.Peek(1); err != nil {
+		return nil, err
 	}
 	p, err := r.br.Peek(prefixBytes)
-	return p, cutShort(err)
+	if err != nil {
+		return nil, cutShort(err, prefixBytes)
+	}
+	return p, nil
 }
 
-// Buffered reports whether bytes of a next frame have been read from the connection already.
-func (r *FrameReader) Buffered() bool { return r.br.Buffered() > 0 }
+// Ready reports whether Next would return without reading from the connection. A frame above the read
+// buffer's size is never ready.
+func (r *FrameReader) Ready() bool {
+	have := r.br.Buffered()
+	if have < prefixBytes {
+		return false
+	}
+	prefix, _ := r.br.Peek(prefixBytes)
+	return have-prefixBytes >= int(binary.BigEndian.Uint32(prefix))
+}
 
-func (r *FrameReader) check(prefix []byte, size int32) error {
-	if !r.begun {
-		// Neither is a length that a client begins with: 369 MB and more.
+func (r *FrameReader) size(prefix []byte) (int, error) {
+	size := int32(binary.BigEndian.Uint32(prefix))
+	bad := size < 0 || int(size) < r.cfg.BytesMin || int(size) > r.cfg.BytesMax
+	if bad || !r.begun {
+		// As lengths these are 369 MB and more: nothing that a client would begin with.
 		switch {
-		case prefix[0] == 0x16 && prefix[1] == 0x03:
-			return ErrTLS
+		case prefix[0] == 0x16 && prefix[1] == 3: // handshake record, SSL 3.0 to TLS 1.3
+			return 0, ErrTLS
 		case isHTTP(string(prefix)):
-			return ErrHTTP
+			return 0, ErrHTTP
 		}
 	}
-	switch {
-	case size < 0:
-		return fmt.Errorf("%w: %d", ErrFrameNegative, size)
-	case int(size) > r.cfg.BytesMax:
-		return fmt.Errorf("%w: %d bytes announced, at most %d", ErrFrameTooLarge, size, r.cfg.BytesMax)
+	if bad {
+		return 0, fmt.Errorf("%w: %d bytes, allowed are %d to %d", ErrFrameSize, size, r.cfg.BytesMin, r.cfg.BytesMax)
 	}
-	return nil
+	return int(size), nil
 }
 
 func isHTTP(prefix string) bool {
@@ -150,74 +162,39 @@ func isHTTP(prefix string) bool {
 	return false
 }
 
-func (r *FrameReader) read(size int) (*buf.Buffer, error) {
-	if size > 0 && r.br.Buffered() == 0 {
-		r.silence.set(r.c, r.cfg.Stall)
+func (r *FrameReader) body(size int) (*buf.Buffer, error) {
+	if size > 0 {
 		if _, err := r.br.Peek(1); err != nil {
-			return nil, cutShort(err)
+			return nil, cutShort(err, size)
 		}
 	}
-	frame, err := r.cfg.Pool.GetWait(min(size, r.trusted), r.cfg.Stall)
+	frame, err := r.cfg.Pool.GetWait(r.ctx, min(size, r.trusted))
 	if err != nil {
 		return nil, err
 	}
 	for have := 0; ; {
-		if err := r.fill(frame.B[have:]); err != nil {
+		if _, err := io.ReadFull(r.br, frame.B[have:]); err != nil {
 			frame.Release()
-			return nil, err
+			return nil, cutShort(err, size)
 		}
 		have = len(frame.B)
 		if have == size {
-			break
+			return frame, nil
 		}
-		if err := frame.Grow(min(size, have*growth), have, r.cfg.Stall); err != nil {
+		if err := frame.Grow(r.ctx, min(size, have*growth), have); err != nil {
 			frame.Release()
 			return nil, err
 		}
 	}
-	r.trusted = max(firstBytes, min(size, trustMax), r.trusted-r.trusted/64) // forgotten slowly
-	return frame, nil
 }
 
-// fill reads all of p. Every byte that comes renews the peer's time.
-func (r *FrameReader) fill(p []byte) error {
-	for len(p) > 0 {
-		if r.br.Buffered() == 0 {
-			r.silence.set(r.c, r.cfg.Stall)
-		}
-		n, err := r.br.Read(p)
-		p = p[n:]
-		if len(p) > 0 && err != nil {
-			return cutShort(err)
-		}
+// cutShort is the error of a read within a frame of size bytes.
+func cutShort(err error, size int) error {
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return err
 	}
-	return nil
-}
-
-// cutShort is the error of a read within a frame.
-func cutShort(err error) error {
 	if err == io.EOF {
-		return io.ErrUnexpectedEOF
+		err = io.ErrUnexpectedEOF
 	}
-	return err
-}
-
-// deadline sets a connection's read deadline, but not for every read: one that is nearly as far off
-// will do.
-type deadline struct {
-	at    time.Time
-	after time.Duration
-}
-
-func (d *deadline) set(c net.Conn, after time.Duration) {
-	now := time.Now()
-	if after == d.after && (after == 0 || d.at.Sub(now) > after-after/8) {
-		return
-	}
-	d.after = after
-	d.at = time.Time{}
-	if after > 0 {
-		d.at = now.Add(after)
-	}
-	c.SetReadDeadline(d.at)
+	return fmt.Errorf("%w of %d bytes: %w", ErrCutShort, size, err)
 }

@@ -2,10 +2,13 @@ package conn
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -16,9 +19,8 @@ func frame(content []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(content))), content...)
 }
 
-// tape is a connection that reads fixed bytes, at most step at a time.
+// tape reads fixed bytes, at most step at a time.
 type tape struct {
-	net.Conn
 	rest []byte
 	step int
 }
@@ -32,11 +34,9 @@ func (t *tape) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (t *tape) SetReadDeadline(time.Time) error { return nil }
-
 func reader(input []byte, step, max int) (*FrameReader, *buf.Pool) {
 	pool := buf.New(64 << 20)
-	return NewFrameReader(&tape{rest: input, step: step}, FrameConfig{Pool: pool, BytesMax: max}), pool
+	return NewFrameReader(context.Background(), &tape{rest: input, step: step}, FrameConfig{Pool: pool, BytesMax: max}), pool
 }
 
 func TestFramesArriveWhole(t *testing.T) {
@@ -78,13 +78,13 @@ func TestBadFrames(t *testing.T) {
 		want  error
 	}{
 		{"nothing", "", io.EOF},
-		{"cut length", "\x00\x00", io.ErrUnexpectedEOF},
-		{"only the length", "\x00\x00\x00\x05", io.ErrUnexpectedEOF},
+		{"cut length", "\x00\x00", ErrCutShort},
+		{"only the length", "\x00\x00\x00\x05", ErrCutShort},
 		{"cut content", "\x00\x00\x00\x05abc", io.ErrUnexpectedEOF},
-		{"too large", "\x00\x10\x00\x01abc", ErrFrameTooLarge},
-		{"2^31-1", "\x7f\xff\xff\xffabc", ErrFrameTooLarge},
-		{"-1", "\xff\xff\xff\xffabc", ErrFrameNegative},
-		{"-2^31", "\x80\x00\x00\x00abc", ErrFrameNegative},
+		{"too large", "\x00\x10\x00\x01abc", ErrFrameSize},
+		{"2^31-1", "\x7f\xff\xff\xffabc", ErrFrameSize},
+		{"-1", "\xff\xff\xff\xffabc", ErrFrameSize},
+		{"-2^31", "\x80\x00\x00\x00abc", ErrFrameSize},
 		{"TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", ErrTLS},
 		{"HTTP", "GET / HTTP/1.1\r\n\r\n", ErrHTTP},
 	} {
@@ -123,7 +123,7 @@ func TestAnnouncingCostsNothing(t *testing.T) {
 		ours, theirs := net.Pipe()
 		ends = append(ends, theirs)
 		go func() {
-			_, err := NewFrameReader(ours, FrameConfig{Pool: pool, BytesMax: 100 << 20}).Next()
+			_, err := NewFrameReader(context.Background(), ours, FrameConfig{Pool: pool, BytesMax: 100 << 20}).Next()
 			failed <- err
 		}()
 		sent := binary.BigEndian.AppendUint32(nil, 100<<20)
@@ -134,14 +134,14 @@ func TestAnnouncingCostsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if u := pool.Usage(); u.Used > 10*firstBytes {
+	if u := pool.Usage(); u.Used > 10*FirstBytes {
 		t.Errorf("%d peers that announced hold %d bytes", peers, u.Used)
 	}
 	for _, c := range ends {
 		c.Close()
 	}
 	for range peers {
-		if err := <-failed; err != io.ErrUnexpectedEOF {
+		if err := <-failed; !errors.Is(err, ErrCutShort) {
 			t.Fatal(err)
 		}
 	}
@@ -150,31 +150,67 @@ func TestAnnouncingCostsNothing(t *testing.T) {
 	}
 }
 
-func TestSilenceEndsAFrame(t *testing.T) {
-	for name, sent := range map[string]string{"idle": "", "in the length": "\x00", "before the content": "\x00\x00\x00\x09", "in the content": "\x00\x00\x00\x09abc"} {
-		ours, theirs := net.Pipe()
-		r := NewFrameReader(ours, FrameConfig{Pool: buf.New(1 << 20), BytesMax: 1000, Idle: 20 * time.Millisecond, Stall: 20 * time.Millisecond})
-		go theirs.Write([]byte(sent))
-		_, err := r.Next()
-		var ne net.Error
-		if !errors.As(err, &ne) || !ne.Timeout() {
-			t.Errorf("%s: %v, want a timeout", name, err)
-		}
-		theirs.Close()
+func TestProgressTellsWhatIsOnItsWay(t *testing.T) {
+	var told []int
+	input := append(frame([]byte("abc")), frame(nil)...)
+	r := NewFrameReader(context.Background(), &tape{rest: append(input, 0, 0, 0, 9, 1), step: 2}, FrameConfig{
+		Pool: buf.New(1 << 20), BytesMax: 1000, Progress: func(n int) { told = append(told, n) },
+	})
+	for range 3 {
+		r.Next()
+	}
+	if got, want := fmt.Sprint(told), "[4 3 0 4 0 0 4 9 0]"; got != want {
+		t.Errorf("told %s, want %s", got, want)
+	}
+}
+
+func TestAPassedDeadlineBetweenFramesIsNoHarm(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	r := NewFrameReader(context.Background(), ours, FrameConfig{Pool: buf.New(1 << 20), BytesMax: 1000})
+	ours.SetReadDeadline(time.Unix(1, 0))
+	if _, err := r.Next(); !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ErrCutShort) {
+		t.Fatalf("%v", err)
+	}
+	ours.SetReadDeadline(time.Time{})
+	go theirs.Write(frame([]byte("abc")))
+	if f, err := r.Next(); err != nil || string(f.B) != "abc" {
+		t.Fatalf("%v, %v", f, err)
+	}
+	ours.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	go theirs.Write(frame([]byte("abcdef"))[:7])
+	if _, err := r.Next(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("within a frame: %v", err)
 	}
 }
 
 func TestNoRoomForAFrame(t *testing.T) {
 	pool := buf.New(1 << 20)
 	held, _ := pool.Get(1 << 20)
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	go theirs.Write(frame(make([]byte, 100)))
-	r := NewFrameReader(ours, FrameConfig{Pool: pool, BytesMax: 1000, Stall: 20 * time.Millisecond})
-	if _, err := r.Next(); !errors.Is(err, buf.ErrBudget) {
+	over, _ := pool.GetWait(context.Background(), 1)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	r := NewFrameReader(ctx, &tape{rest: frame(make([]byte, 100)), step: 50}, FrameConfig{Pool: pool, BytesMax: 1000})
+	if _, err := r.Next(); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
 	held.Release()
+	over.Release()
+}
+
+func TestReady(t *testing.T) {
+	r, _ := reader(append(append(frame([]byte("abc")), frame([]byte("de"))...), 0, 0, 0, 5, 1), 1000, 100)
+	if r.Ready() {
+		t.Error("ready before anything was read")
+	}
+	r.Next()
+	if !r.Ready() {
+		t.Error("the second frame has come, but is not ready")
+	}
+	r.Next()
+	if r.Ready() {
+		t.Error("half a frame is ready")
+	}
 }
 
 // loop gives the same bytes again and again.
@@ -192,7 +228,7 @@ func (l *loop) Read(p []byte) (int, error) {
 
 func TestSteadyFramesAllocateNothing(t *testing.T) {
 	input := frame(make([]byte, 1<<20+300))
-	r := NewFrameReader(&loop{tape{step: 1 << 20}, input}, FrameConfig{Pool: buf.New(64 << 20), BytesMax: 4 << 20})
+	r := NewFrameReader(context.Background(), &loop{tape{step: 1 << 20}, input}, FrameConfig{Pool: buf.New(64 << 20), BytesMax: 4 << 20})
 	next := func() {
 		f, err := r.Next()
 		if err != nil {

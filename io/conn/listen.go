@@ -1,98 +1,158 @@
-// Package conn is what both protocol servers share: listeners that limit connections, and the bounded
-// reading of length-prefixed frames.
+// Package conn is what both protocol servers share: limits on connections, and the bounded reading of
+// length-prefixed frames.
 package conn
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"sync"
 	"time"
 )
 
 var (
-	// ErrAddressLimit: the peer's address has as many connections as one may have.
+	// ErrAddressLimit: the peer's address has all the connections that one may have.
 	ErrAddressLimit = errors.New("too many connections from one address")
-	// ErrLimit: there are as many connections as the listener may have; new ones wait in the backlog.
+	// ErrLimit: there are as many connections as there may be.
 	ErrLimit = errors.New("too many connections")
 )
 
-// Config is a listener's.
-type Config struct {
-	// Addr is host:port, as net.Listen has it.
-	Addr string
-	// Max bounds the open connections (Kafka's max.connections): at the limit none is accepted until
-	// one closes. 0 is no limit.
+// Limits are what a Gate keeps. The zero value limits nothing.
+type Limits struct {
+	// Max bounds the open connections; 0 is no limit.
 	Max int
-	// PerAddressMax bounds those of one remote address (max.connections.per.ip); one too many is closed
-	// at once. 0 is no limit.
+	// WaitAtMax leaves further peers in the listeners' backlogs until a connection closes, as Kafka's
+	// max.connections does; each listener may then be one above Max. Otherwise they are closed at once.
+	WaitAtMax bool
+	// PerAddressMax bounds the connections of one remote address (max.connections.per.ip,
+	// maxClientCnxns); one too many is closed at once. 0 is no limit.
 	PerAddressMax int
-	// PerAddress overrides PerAddressMax (max.connections.per.ip.overrides).
-	PerAddress map[netip.Addr]int
-	// SendBufferBytes and ReceiveBufferBytes set the sockets' buffers; 0 leaves them to the system,
-	// which then tunes them itself.
+	// PerAddress overrides PerAddressMax for addresses as net.IP prints them; 0 lets none in
+	// (max.connections.per.ip.overrides).
+	PerAddress map[string]int
+	// SendBufferBytes and ReceiveBufferBytes set the sockets' buffers; at or below 0 they are left to the
+	// system, which then tunes them itself.
 	SendBufferBytes, ReceiveBufferBytes int
-	// Refused, if set, is told of a connection that was closed for a limit, and once whenever Max is
-	// reached (remote is nil then). It must not block.
+	// Refused, if set, is told of each connection that was closed for a limit, and of each failed
+	// accept (remote is nil then). It must not block.
 	Refused func(remote net.Addr, cause error)
 }
 
-// Listener is a net.Listener whose connections are *Conn.
+// Gate counts the connections of all listeners that go through it. Safe for concurrent use.
+type Gate struct {
+	limits Limits
+
+	mu    sync.Mutex
+	open  int
+	by    map[string]int
+	freed chan struct{} // closed and replaced when a connection goes
+}
+
+// NewGate returns a gate without connections.
+func NewGate(l Limits) *Gate {
+	return &Gate{limits: l, by: map[string]int{}, freed: make(chan struct{})}
+}
+
+// OpenCount is the number of open connections.
+func (g *Gate) OpenCount() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open
+}
+
+// Listener puts l behind the gate; closing it closes l.
+func (g *Gate) Listener(l net.Listener) *Listener {
+	return &Listener{gate: g, inner: l, done: make(chan struct{})}
+}
+
+func (g *Gate) refused(remote net.Addr, cause error) {
+	if g.limits.Refused != nil {
+		g.limits.Refused(remote, cause)
+	}
+}
+
+// room waits until there are fewer than Max; false when done came first.
+func (g *Gate) room(done <-chan struct{}) bool {
+	for {
+		g.mu.Lock()
+		full, freed := g.limits.Max > 0 && g.open >= g.limits.Max, g.freed
+		g.mu.Unlock()
+		if !full {
+			return true
+		}
+		select {
+		case <-freed:
+		case <-done:
+			return false
+		}
+	}
+}
+
+// enter counts a connection in, or says which limit it would break.
+func (g *Gate) enter(address string) error {
+	limit, own := g.limits.PerAddress[address]
+	if !own {
+		limit = g.limits.PerAddressMax
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.limits.Max > 0 && !g.limits.WaitAtMax && g.open >= g.limits.Max:
+		return fmt.Errorf("%w: %d", ErrLimit, g.limits.Max)
+	case (own || limit > 0) && g.by[address] >= limit:
+		return fmt.Errorf("%w: %s may have %d", ErrAddressLimit, address, limit)
+	}
+	g.open++
+	g.by[address]++
+	return nil
+}
+
+func (g *Gate) leave(address string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.open--
+	if g.by[address]--; g.by[address] == 0 {
+		delete(g.by, address)
+	}
+	close(g.freed)
+	g.freed = make(chan struct{})
+}
+
+// Listener is a net.Listener behind a Gate.
 type Listener struct {
-	cfg  Config
-	l    *net.TCPListener
-	room chan struct{} // a token for each open connection; nil without a limit
-	done chan struct{}
-
-	mu     sync.Mutex
-	closed bool
-	open   map[*Conn]struct{}
-	by     map[netip.Addr]int
-}
-
-// Conn is an accepted TCP connection. It shows its socket (SyscallConn), so that disk.File.SendTo can
-// send from the page cache.
-type Conn struct {
-	*net.TCPConn
-	l    *Listener
-	addr netip.Addr
-	once sync.Once
-	err  error
-}
-
-// Listen opens a TCP listener.
-func Listen(cfg Config) (*Listener, error) {
-	nl, err := net.Listen("tcp", cfg.Addr)
-	if err != nil {
-		return nil, err
-	}
-	l := &Listener{cfg: cfg, l: nl.(*net.TCPListener), done: make(chan struct{}), open: map[*Conn]struct{}{}, by: map[netip.Addr]int{}}
-	if cfg.Max > 0 {
-		l.room = make(chan struct{}, cfg.Max)
-	}
-	return l, nil
+	gate  *Gate
+	inner net.Listener
+	once  sync.Once
+	done  chan struct{}
 }
 
 // Addr is the listener's address.
-func (l *Listener) Addr() net.Addr { return l.l.Addr() }
+func (l *Listener) Addr() net.Addr { return l.inner.Addr() }
 
-// Accept returns the next connection, a *Conn with TCP_NODELAY. It rides out a lack of descriptors, and
-// connections that are gone before they could be taken. net.ErrClosed after Close.
+// Close stops accepting; open connections stay.
+func (l *Listener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return l.inner.Close()
+}
+
+// acceptPauseMax bounds the pause after a failed accept.
+const acceptPauseMax = time.Second
+
+// Accept returns the next connection that the limits let in: a *Conn for TCP, with TCP_NODELAY. It rides
+// out a lack of descriptors and peers that are gone before they could be taken (accept(2));
+// net.ErrClosed comes after Close only.
 func (l *Listener) Accept() (net.Conn, error) {
-	if err := l.enter(); err != nil {
-		return nil, err
-	}
 	for pause := time.Duration(0); ; {
-		tc, err := l.l.AcceptTCP()
+		if l.gate.limits.WaitAtMax && !l.gate.room(l.done) {
+			return nil, net.ErrClosed
+		}
+		nc, err := l.inner.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil, net.ErrClosed
+		}
 		if err != nil {
-			if l.isClosed() {
-				l.leave()
-				return nil, net.ErrClosed
-			}
-			// Too many open files, or a peer's reset: nothing that ends a server (accept(2)).
-			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			l.gate.refused(nil, err)
+			pause = min(max(2*pause, 5*time.Millisecond), acceptPauseMax)
 			select {
 			case <-time.After(pause):
 			case <-l.done:
@@ -100,140 +160,69 @@ func (l *Listener) Accept() (net.Conn, error) {
 			continue
 		}
 		pause = 0
-		if c := l.admit(tc); c != nil {
-			return c, nil
+		address := hostOf(nc.RemoteAddr())
+		if err := l.gate.enter(address); err != nil {
+			l.gate.refused(nc.RemoteAddr(), err)
+			nc.Close()
+			continue
 		}
+		return l.wrap(nc, address), nil
 	}
 }
 
-// enter takes a place among Max.
-func (l *Listener) enter() error {
-	if l.room == nil {
-		return nil
+func hostOf(a net.Addr) string {
+	if t, ok := a.(*net.TCPAddr); ok {
+		return t.IP.String()
 	}
-	select {
-	case l.room <- struct{}{}:
-		return nil
-	default:
-	}
-	l.refused(nil, fmt.Errorf("%w: %d", ErrLimit, l.cfg.Max))
-	select {
-	case l.room <- struct{}{}:
-		return nil
-	case <-l.done:
-		return net.ErrClosed
-	}
+	return a.String()
 }
 
-func (l *Listener) leave() {
-	if l.room != nil {
-		<-l.room
+func (l *Listener) wrap(nc net.Conn, address string) net.Conn {
+	tc, ok := nc.(*net.TCPConn)
+	if !ok {
+		return &other{Conn: nc, pass: pass{gate: l.gate, address: address}}
 	}
+	// A system that refuses these keeps its own.
+	_ = tc.SetNoDelay(true)
+	if n := l.gate.limits.SendBufferBytes; n > 0 {
+		_ = tc.SetWriteBuffer(n)
+	}
+	if n := l.gate.limits.ReceiveBufferBytes; n > 0 {
+		_ = tc.SetReadBuffer(n)
+	}
+	return &Conn{TCPConn: tc, pass: pass{gate: l.gate, address: address}}
 }
 
-func (l *Listener) refused(remote net.Addr, cause error) {
-	if l.cfg.Refused != nil {
-		l.cfg.Refused(remote, cause)
-	}
+// pass is a connection's place in its gate.
+type pass struct {
+	gate    *Gate
+	address string
+	once    sync.Once
+	err     error
 }
 
-// admit counts the connection, or closes it and returns nil.
-func (l *Listener) admit(tc *net.TCPConn) *Conn {
-	addr := tc.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap()
-	limit := l.cfg.PerAddressMax
-	if own, ok := l.cfg.PerAddress[addr]; ok {
-		limit = own
-	}
-	l.mu.Lock()
-	if l.closed || limit > 0 && l.by[addr] >= limit {
-		closed := l.closed
-		l.mu.Unlock()
-		if !closed {
-			l.refused(tc.RemoteAddr(), fmt.Errorf("%w: %s has %d", ErrAddressLimit, addr, limit))
-		}
-		tc.Close()
-		return nil
-	}
-	c := &Conn{TCPConn: tc, l: l, addr: addr}
-	l.open[c] = struct{}{}
-	l.by[addr]++
-	l.mu.Unlock()
-	if l.cfg.SendBufferBytes > 0 {
-		tc.SetWriteBuffer(l.cfg.SendBufferBytes)
-	}
-	if l.cfg.ReceiveBufferBytes > 0 {
-		tc.SetReadBuffer(l.cfg.ReceiveBufferBytes)
-	}
-	return c
+// Conn is an accepted TCP connection. It shows its socket (SyscallConn), so that disk.File.SendTo can
+// send from the page cache.
+type Conn struct {
+	*net.TCPConn
+	pass
 }
 
 // Close closes the connection; further calls give what the first gave.
-func (c *Conn) Close() error {
-	c.once.Do(func() {
-		c.err = c.TCPConn.Close()
-		l := c.l
-		l.mu.Lock()
-		delete(l.open, c)
-		if l.by[c.addr]--; l.by[c.addr] == 0 {
-			delete(l.by, c.addr)
-		}
-		l.mu.Unlock()
-		l.leave()
+func (c *Conn) Close() error { return c.pass.close(c.TCPConn) }
+
+// other is any connection but TCP.
+type other struct {
+	net.Conn
+	pass
+}
+
+func (c *other) Close() error { return c.pass.close(c.Conn) }
+
+func (p *pass) close(nc net.Conn) error {
+	p.once.Do(func() {
+		p.err = nc.Close()
+		p.gate.leave(p.address)
 	})
-	return c.err
-}
-
-func (l *Listener) isClosed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closed
-}
-
-// OpenCount is the number of open connections.
-func (l *Listener) OpenCount() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.open)
-}
-
-// Close stops accepting; open connections stay.
-func (l *Listener) Close() error {
-	l.mu.Lock()
-	again := l.closed
-	l.closed = true
-	l.mu.Unlock()
-	if again {
-		return net.ErrClosed
-	}
-	close(l.done)
-	return l.l.Close()
-}
-
-// Shutdown stops accepting, waits for the connections to be closed by those who serve them, and closes
-// the rest when ctx ends.
-func (l *Listener) Shutdown(ctx context.Context) {
-	l.Close()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for l.OpenCount() > 0 {
-		select {
-		case <-tick.C:
-			continue
-		case <-ctx.Done():
-		}
-		l.CloseConns()
-	}
-}
-
-// CloseConns closes every open connection.
-func (l *Listener) CloseConns() {
-	l.mu.Lock()
-	open := make([]*Conn, 0, len(l.open))
-	for c := range l.open {
-		open = append(open, c)
-	}
-	l.mu.Unlock()
-	for _, c := range open {
-		c.Close()
-	}
+	return p.err
 }

@@ -1,25 +1,24 @@
 package conn
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"syscall"
 	"testing"
 	"time"
 )
 
-func listen(t *testing.T, cfg Config) *Listener {
+func listen(t *testing.T, limits Limits) (*Gate, *Listener) {
 	t.Helper()
-	cfg.Addr = "127.0.0.1:0"
-	l, err := Listen(cfg)
+	nl, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close(); l.CloseConns() })
-	return l
+	g := NewGate(limits)
+	l := g.Listener(nl)
+	t.Cleanup(func() { l.Close() })
+	return g, l
 }
 
 func dial(t *testing.T, l *Listener) net.Conn {
@@ -39,74 +38,113 @@ func accept(t *testing.T, l *Listener) net.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { c.Close() })
 	return c
 }
 
+// next accepts one in the background.
+func next(l *Listener) <-chan net.Conn {
+	c := make(chan net.Conn, 1)
+	go func() {
+		nc, _ := l.Accept()
+		c <- nc
+	}()
+	return c
+}
+
+// ended wants the peer to find its connection closed.
+func ended(t *testing.T, c net.Conn) {
+	t.Helper()
+	if _, err := c.Read(make([]byte, 1)); err != io.EOF && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the refused one: %v", err)
+	}
+}
+
 func TestAtTheLimitTheNextOneWaits(t *testing.T) {
-	told := make(chan error, 1)
-	l := listen(t, Config{Max: 2, Refused: func(_ net.Addr, err error) { told <- err }})
+	g, l := listen(t, Limits{Max: 2, WaitAtMax: true})
 	for range 3 {
 		dial(t, l)
 	}
 	a, b := accept(t, l), accept(t, l)
-	third := make(chan net.Conn)
-	go func() {
-		c, _ := l.Accept()
-		third <- c
-	}()
-	if err := <-told; !errors.Is(err, ErrLimit) {
-		t.Errorf("told %v", err)
-	}
-	if n := l.OpenCount(); n != 2 {
-		t.Errorf("%d open", n)
+	third := next(l)
+	select {
+	case <-third:
+		t.Error("a third one was let in")
+	case <-time.After(20 * time.Millisecond):
 	}
 	a.Close()
 	a.Close() // counts once
 	c := <-third
-	if n := l.OpenCount(); n != 2 {
+	if n := g.OpenCount(); n != 2 {
 		t.Errorf("%d open", n)
 	}
 	b.Close()
 	c.Close()
-	if n := l.OpenCount(); n != 0 {
+	if n := g.OpenCount(); n != 0 {
 		t.Errorf("%d open at the end", n)
+	}
+}
+
+func TestTheLimitIsOfAllListeners(t *testing.T) {
+	told := make(chan error, 1)
+	g, l := listen(t, Limits{Max: 1, Refused: func(_ net.Addr, err error) { told <- err }})
+	nl, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := g.Listener(nl)
+	defer second.Close()
+	dial(t, l)
+	first := accept(t, l)
+	refused := dial(t, second)
+	c := next(second)
+	ended(t, refused)
+	if err := <-told; !errors.Is(err, ErrLimit) {
+		t.Errorf("told %v", err)
+	}
+	first.Close()
+	dial(t, second)
+	if nc := <-c; nc == nil {
+		t.Error("no connection once there was room")
+	} else {
+		nc.Close()
 	}
 }
 
 func TestOneAddressTooMany(t *testing.T) {
 	told := make(chan error, 1)
-	l := listen(t, Config{
-		PerAddressMax: 1,
-		PerAddress:    map[netip.Addr]int{netip.MustParseAddr("127.0.0.1"): 2},
-		Refused:       func(_ net.Addr, err error) { told <- err },
+	_, l := listen(t, Limits{
+		PerAddressMax: 1, PerAddress: map[string]int{"127.0.0.1": 2},
+		Refused: func(_ net.Addr, err error) { told <- err },
 	})
 	dial(t, l)
 	dial(t, l)
 	a := accept(t, l)
 	accept(t, l)
 	refused := dial(t, l)
-	next := make(chan net.Conn)
-	go func() {
-		c, _ := l.Accept()
-		next <- c
-	}()
-	if _, err := refused.Read(make([]byte, 1)); err != io.EOF && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the one too many: %v", err)
-	}
+	c := next(l)
+	ended(t, refused)
 	if err := <-told; !errors.Is(err, ErrAddressLimit) {
 		t.Errorf("told %v", err)
 	}
 	a.Close()
 	dial(t, l)
-	if c := <-next; c == nil {
+	if nc := <-c; nc == nil {
 		t.Error("no connection after one was closed")
 	}
 }
 
+func TestAnAddressMayBeLockedOut(t *testing.T) {
+	_, l := listen(t, Limits{PerAddress: map[string]int{"127.0.0.1": 0}})
+	refused := dial(t, l)
+	next(l)
+	ended(t, refused)
+}
+
 func TestCloseEndsAccept(t *testing.T) {
-	for name, max := range map[string]int{"waiting for a peer": 0, "waiting for room": 1} {
-		l := listen(t, Config{Max: max})
-		if max > 0 {
+	for name, limits := range map[string]Limits{"waiting for a peer": {}, "waiting for room": {Max: 1, WaitAtMax: true}} {
+		_, l := listen(t, limits)
+		if limits.Max > 0 {
 			dial(t, l)
 			accept(t, l)
 		}
@@ -125,23 +163,38 @@ func TestCloseEndsAccept(t *testing.T) {
 	}
 }
 
-func TestShutdownClosesWhatStays(t *testing.T) {
-	l := listen(t, Config{})
-	peer := dial(t, l)
-	accept(t, l)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	l.Shutdown(ctx)
-	if n := l.OpenCount(); n != 0 {
-		t.Errorf("%d open", n)
+// flaky is a listener that fails a few times.
+type flaky struct {
+	net.Listener
+	failures int
+}
+
+func (f *flaky) Accept() (net.Conn, error) {
+	if f.failures > 0 {
+		f.failures--
+		return nil, syscall.EMFILE
 	}
-	if _, err := peer.Read(make([]byte, 1)); err == nil {
-		t.Error("the peer was not told")
+	return f.Listener.Accept()
+}
+
+func TestALackOfDescriptorsPasses(t *testing.T) {
+	told := 0
+	_, l := listen(t, Limits{Refused: func(remote net.Addr, err error) {
+		if remote != nil || !errors.Is(err, syscall.EMFILE) {
+			t.Errorf("told %v of %v", err, remote)
+		}
+		told++
+	}})
+	l.inner = &flaky{l.inner, 2}
+	dial(t, l)
+	accept(t, l)
+	if told != 2 {
+		t.Errorf("told %d times", told)
 	}
 }
 
 func TestConnShowsItsSocket(t *testing.T) {
-	l := listen(t, Config{SendBufferBytes: 32 << 10, ReceiveBufferBytes: 32 << 10})
+	_, l := listen(t, Limits{SendBufferBytes: 32 << 10, ReceiveBufferBytes: 32 << 10})
 	dial(t, l)
 	if _, ok := accept(t, l).(syscall.Conn); !ok {
 		t.Error("disk.File.SendTo could not reach the socket")
