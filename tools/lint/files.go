@@ -46,7 +46,7 @@ var (
 // or no test could make them fail. Commands read what their user names; bench and tools write reports
 // and set up experiments; tests do what they need.
 func checkOS(f *File) []string {
-	if f.IsTest() || slices.Contains([]string{"io", "tools", "bench"}, f.Layer()) {
+	if f.HelpsTests() || slices.Contains([]string{"io", "tools", "bench"}, f.Layer()) {
 		return nil
 	}
 	alias := importName(f.AST, "os")
@@ -93,7 +93,7 @@ func importName(f *ast.File, path string) string {
 // checkPlatform: platforms differ by file, never by a branch on runtime.GOOS. Tests, and packages that help
 // them, may say what a platform cannot do.
 func checkPlatform(f *File) []string {
-	if f.IsTest() || strings.HasSuffix(f.AST.Name.Name, "test") {
+	if f.HelpsTests() {
 		return nil
 	}
 	var out []string

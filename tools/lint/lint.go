@@ -93,6 +93,11 @@ func Load(root string) ([]*File, error) {
 // IsTest reports whether the file is only built for tests.
 func (f *File) IsTest() bool { return strings.HasSuffix(f.Path, "_test.go") }
 
+// HelpsTests reports whether the file is a test, or a package for tests.
+func (f *File) HelpsTests() bool {
+	return f.IsTest() || strings.HasSuffix(f.AST.Name.Name, "test") || importName(f.AST, "testing") != ""
+}
+
 // Package is the folder of the file, "io/disk".
 func (f *File) Package() string {
 	i := strings.LastIndexByte(f.Path, '/')
