@@ -50,6 +50,7 @@ type conn struct {
 	queue    []*Request // in arrival order, not yet answered and sent
 	next     int        // the first request of queue that was not handed over
 	held     int64      // bytes of the frames in queue
+	inline   *Request   // the reader sees to it itself: the writer leaves it alone
 	readDone bool       // no more requests will come
 	dead     bool       // nothing more can be sent
 	cause    error      // why, nil for a peer that went away

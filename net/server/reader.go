@@ -75,9 +75,16 @@ func (c *conn) enqueue(r *Request) bool {
 	if direct {
 		c.next++
 		r.handedOver = true
+		alone := len(c.queue) == 1
+		if alone {
+			c.inline = r
+		}
 		c.mu.Unlock()
 		c.s.cfg.Handler.Produce(r)
 		c.mu.Lock()
+		if alone {
+			c.settle(r)
+		}
 	} else if c.next == len(c.queue)-1 {
 		c.ready.Signal()
 	}
@@ -87,6 +94,26 @@ func (c *conn) enqueue(r *Request) bool {
 	over := c.dead || c.readDone
 	c.mu.Unlock()
 	return !over
+}
+
+// settle sends the answer to a produce that had nothing before it, when it is there already: waking the
+// writer for each would cost more than the write. It is called with the lock held.
+func (c *conn) settle(r *Request) {
+	queued := len(c.queue) > 0
+	switch {
+	case queued && r.done && !c.dead:
+		c.mu.Unlock()
+		c.finish(r)
+		c.mu.Lock()
+	case !queued && r.done: // the writer has left, and left it to us
+		r.free()
+	case !queued:
+		r.orphan = true
+	}
+	c.inline = nil
+	if c.dead || c.readDone {
+		c.ready.Signal()
+	}
 }
 
 func (c *conn) overBounds() bool {

@@ -44,7 +44,7 @@ func (r *Request) Answer(reply *frame.Reply, err error) {
 		return
 	}
 	r.reply, r.err, r.done = reply, err, true
-	if c.queue[0] == r {
+	if c.inline != r && c.queue[0] == r {
 		c.ready.Signal()
 	}
 	c.mu.Unlock()

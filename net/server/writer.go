@@ -48,7 +48,7 @@ func (c *conn) turn() (*Request, action) {
 			r := c.queue[c.next]
 			r.handedOver = true
 			return r, handOver
-		case len(c.queue) > 0 && c.queue[0].done:
+		case len(c.queue) > 0 && c.queue[0].done && c.queue[0] != c.inline:
 			return c.queue[0], sendOff
 		case len(c.queue) > 0 && c.next == 0:
 			r := c.queue[0]
@@ -72,10 +72,16 @@ func (c *conn) finish(r *Request) bool {
 		reply.Release()
 	}
 	c.mu.Lock()
-	c.queue[0] = nil
-	c.queue = c.queue[1:]
-	c.next--
-	c.held -= int64(len(r.frame.bytes))
+	if len(c.queue) > 0 { // else the writer has given up on all of it
+		c.queue[0] = nil
+		if len(c.queue) == 1 {
+			c.queue = c.queue[:0] // keeps its room
+		} else {
+			c.queue = c.queue[1:]
+		}
+		c.next--
+		c.held -= int64(len(r.frame.bytes))
+	}
 	c.mu.Unlock()
 	c.room.Signal()
 	r.free()
@@ -95,6 +101,9 @@ func (c *conn) abandon() {
 	c.queue, c.next = nil, 0
 	var free []*Request
 	for _, r := range queue {
+		if r == c.inline {
+			continue
+		}
 		if r.handedOver && !r.done {
 			r.orphan = true
 			continue
