@@ -113,7 +113,7 @@ func (l *Log) commit(group []*Append) {
 	l.flushChunk()
 	sync := err == nil && l.unsynced >= l.Config().FlushMessages
 	l.mu.Unlock()
-	if !sync {
+	if !sync || l.o.planted == plantedEarlyAck {
 		return
 	}
 	if err := l.Sync(); err != nil {

@@ -50,7 +50,7 @@ func (l *Log) writeState(clean bool) error {
 	}
 	l.dirChanged = true
 	t := l.target()
-	t.more = append(active.IndexPaths(), l.pathOf(segment.SnapshotName(e.Written)))
+	t.paths = append(append(t.paths, active.IndexPaths()...), l.pathOf(segment.SnapshotName(e.Written)))
 	if err := l.syncTarget(t); err != nil {
 		return err
 	}

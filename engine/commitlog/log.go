@@ -37,8 +37,9 @@ type Log struct {
 	// dirChanged: directory entries were made that no SyncDir has covered; parentChanged: the log's own.
 	dirChanged, parentChanged bool
 	// dirty: the files need work before they can count as cleanly closed.
-	dirty     bool
-	snapshots snapshots
+	dirty         bool
+	snapshots     snapshots
+	snapshotBytes int64
 
 	syncMu sync.Mutex // one sync at a time
 

@@ -42,31 +42,62 @@ func (l *Log) recordFrom(b batch.Batch, start int64, want func(ms int64) bool) (
 
 var errFound = errors.New("found")
 
-// MaxTimestamp finds the record with the largest timestamp (KIP-734); ok is false for an empty log.
+// MaxTimestamp finds the record with the largest timestamp (KIP-734), the first of several; ok is false for
+// an empty log, and when no record has a timestamp.
 func (l *Log) MaxTimestamp() (m TimeMatch, ok bool, err error) {
-	var newest segment.TimeEntry
-	var at *segment.Segment
+	start := l.Ends().Start
 	err = l.eachSegment(func(s *segment.Segment, f disk.File) (bool, error) {
-		e, err := s.MaxTime(f)
-		if err == nil && e.TimestampMs >= 0 && (at == nil || e.TimestampMs > newest.TimestampMs) {
-			newest, at = e, s
+		newest, err := s.MaxTime(f)
+		if err == nil && s.Base < start {
+			newest, err = l.maxFrom(s, start) // what the index names may be trimmed
 		}
-		return true, err
-	})
-	if err != nil || at == nil {
-		return m, false, err
-	}
-	err = l.eachSegment(func(s *segment.Segment, f disk.File) (bool, error) {
-		if s != at {
-			return true, nil
+		if err != nil || newest.TimestampMs < 0 || ok && newest.TimestampMs <= m.TimestampMs {
+			return true, err
 		}
 		var walkErr error
-		err := s.BatchAt(f, newest.Offset, func(b batch.Batch) {
-			m, ok, walkErr = l.recordFrom(b, 0, func(t int64) bool { return t == newest.TimestampMs })
+		err = s.BatchAt(f, newest.Offset, func(b batch.Batch) {
+			var found TimeMatch
+			var any bool
+			found, any, walkErr = l.recordFrom(b, start, func(t int64) bool { return t == newest.TimestampMs })
+			if any {
+				m, ok = found, true
+			}
 		})
-		return false, errors.Join(err, walkErr)
+		return true, errors.Join(err, walkErr)
 	})
 	return m, ok && err == nil, err
+}
+
+// maxFrom is the largest timestamp of the segment's records from start on.
+func (l *Log) maxFrom(s *segment.Segment, start int64) (segment.TimeEntry, error) {
+	newest := segment.TimeEntry{TimestampMs: -1}
+	straddles := false
+	err := s.Scan(start, func(b batch.Batch) error {
+		if b.BaseOffset() < start {
+			straddles = true
+		} else if t := b.MaxTimestamp(); t > newest.TimestampMs {
+			newest = segment.TimeEntry{TimestampMs: t, Offset: b.LastOffset()}
+		}
+		return nil
+	})
+	if err != nil || !straddles {
+		return newest, err
+	}
+	ref, err := s.Acquire()
+	if err != nil {
+		return newest, err
+	}
+	defer ref.Release()
+	var walkErr error
+	err = s.BatchAt(ref.File(), start, func(b batch.Batch) {
+		_, _, walkErr = l.recordFrom(b, start, func(t int64) bool {
+			if t >= newest.TimestampMs {
+				newest = segment.TimeEntry{TimestampMs: t, Offset: b.LastOffset()}
+			}
+			return false
+		})
+	})
+	return newest, errors.Join(err, walkErr)
 }
 
 // eachSegment calls fn with the non-empty segments and their pinned files, until it says no.

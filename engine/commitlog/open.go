@@ -17,9 +17,13 @@ import (
 // there: finish interrupted deletes and swaps, cut the torn tail, clamp leader epochs, drop producer
 // snapshots beyond the end and rebuild producer state.
 func Open(ctx context.Context, o Options) (*Log, error) {
-	l := &Log{o: o, producers: producer.New(), dirty: !o.CleanShutdown}
+	l := &Log{o: o, producers: producer.New(), dirty: !o.CleanShutdown, snapshotBytes: snapshotBytes}
+	if o.snapshotBytes > 0 {
+		l.snapshotBytes = o.snapshotBytes
+	}
 	l.cfg.Store(&o.Config)
-	l.dirChanged = !o.CleanShutdown // nobody knows what the last process left unsynced
+	// Nobody knows what the last process left unsynced.
+	l.dirChanged, l.parentChanged = !o.CleanShutdown, !o.CleanShutdown
 	l.grow = o.FS.Caps(o.Dir).Preallocate
 	l.env = &segment.Env{
 		FS: o.FS, Handles: o.Handles, Dir: o.Dir, Logf: l.logf,
@@ -113,12 +117,55 @@ func (l *Log) clampEpochs() error {
 		err = l.epochs.TruncateFromStart(l.ends.Start)
 	}
 	if err == nil {
+		err = l.extendEpochs()
+	}
+	if err == nil {
 		err = l.epochs.Write()
 	}
 	if isFull(err) {
 		return nil // the history in memory is right for what the batches say; the file catches up
 	}
 	return err
+}
+
+// extendEpochs finds the epochs of batches that lie before the history: the file was lost, or it was cut by
+// a trim whose new log start did not outlive a crash.
+func (l *Log) extendEpochs() error {
+	known, from := l.epochs.Entries(), l.ends.Written
+	if len(known) > 0 {
+		from = known[0].StartOffset
+	}
+	errEnough := errors.New("nothing more to find")
+	var found []epoch.Entry
+	latest := int32(epoch.None)
+	for _, s := range l.view.Load().segs {
+		if s.End() <= l.ends.Start || from <= l.ends.Start {
+			continue
+		}
+		err := s.Scan(l.ends.Start, func(b batch.Batch) error {
+			if b.BaseOffset() >= from || b.LeaderEpoch() < 0 {
+				return errEnough
+			}
+			if b.LeaderEpoch() > latest {
+				latest = b.LeaderEpoch()
+				found = append(found, epoch.Entry{Epoch: latest, StartOffset: max(b.BaseOffset(), l.ends.Start)})
+			}
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	for _, e := range append(found, known...) {
+		l.epochs.AssignQuiet(e.Epoch, e.StartOffset)
+	}
+	return nil
 }
 
 // recovery reads the segments as far as the hints make it necessary.
@@ -142,7 +189,8 @@ func (r *recovery) run() error {
 		}
 	}
 	for i, f := range r.files[:first] {
-		r.segs = append(r.segs, segment.Open(l.env, f, r.files[i+1].Base))
+		end := r.files[i+1].Base
+		r.segs = append(r.segs, segment.Open(l.env, f, end, l.o.CleanShutdown || end < l.o.RecoveryPoint))
 	}
 	for i := first; i <= last; i++ {
 		if err := r.ctx.Err(); err != nil {
@@ -177,7 +225,7 @@ func (l *Log) pass(powerCut bool) segment.Pass {
 	c := l.cfg.Load()
 	p := segment.Pass{
 		Sure: l.o.RecoveryPoint, CheckFrom: 0, Strict: !c.Compacted, PowerCut: powerCut,
-		IntervalBytes: c.IndexIntervalBytes, Progress: l.o.Progress,
+		IntervalBytes: c.IndexIntervalBytes, Progress: l.o.Progress, KeepTorn: l.o.planted == plantedKeepTorn,
 		Each: func(b batch.Batch) {
 			if latest, _ := l.epochs.Latest(); b.LeaderEpoch() > latest {
 				l.epochs.AssignQuiet(b.LeaderEpoch(), b.BaseOffset())
@@ -198,7 +246,7 @@ func (r *recovery) drop(from int) error {
 	l := r.l
 	l.dirty = true
 	for i := len(r.files) - 1; i >= from; i-- {
-		s := segment.Open(l.env, r.files[i], math.MaxInt64)
+		s := segment.Open(l.env, r.files[i], math.MaxInt64, true)
 		if err := l.retireDurably(s); err != nil {
 			return err
 		}
@@ -206,71 +254,48 @@ func (r *recovery) drop(from int) error {
 	return nil
 }
 
-// replayBytesMax is how far back a producer snapshot may lie before a nearer one is taken.
-const replayBytesMax = 64 << 20
-
-// loadProducers rebuilds the producers from a snapshot and the batches behind it. A snapshot
-// keeps only the last batch of each producer, but one that retries may send up to five again; so after
-// an unclean shutdown it starts some way back, to have them all (see snapshotBytes).
+// loadProducers rebuilds the producers from the newest snapshot and the batches behind it. A snapshot
+// keeps only the last batch of each producer, but a client that retries may send up to five again; so
+// after an unclean shutdown the replay starts some way before the snapshot, to have them all.
 func (l *Log) loadProducers(clean bool) error {
 	segs := l.view.Load().segs
 	first, end := segs[0].Base, l.ends.Written
 	now, expiration := l.o.Clock.NowMs(), l.cfg.Load().ProducerIDExpirationMs
-	newest := end
-	if !clean {
-		newest = l.replayFrom()
-	}
-	var offsets []int64
-	for _, o := range l.snapshots.offsets {
-		if o <= newest || o > end {
-			offsets = append(offsets, o)
-		}
-	}
-	from, err := l.producers.Load(l.o.FS, l.o.Dir, offsets, first-1, end, now, expiration)
+	from, err := l.producers.Load(l.o.FS, l.o.Dir, l.snapshots.offsets, first-1, end, now, expiration)
 	if err != nil {
 		return err
+	}
+	if n := len(l.snapshots.offsets); n > 0 && l.snapshots.offsets[n-1] > end {
+		// One that comes back after a power cut would judge other records.
+		if err := l.o.FS.SyncDir(l.o.Dir); err != nil {
+			return err
+		}
 	}
 	infos, err := l.o.FS.ReadDir(l.o.Dir)
 	if err != nil {
 		return err
 	}
 	l.snapshots.offsets = producer.SnapshotsIn(infos)
+	if !clean {
+		back, err := l.offsetBack(l.snapshotBytes)
+		if err != nil {
+			return err
+		}
+		from = min(from, back)
+	}
 	return l.replay(max(from, first), segs)
 }
 
-// replayFrom is the offset of the newest snapshot that lies far enough behind the log end.
-func (l *Log) replayFrom() int64 {
+// offsetBack is the offset of a batch that starts at least so many bytes before the log end, or the first.
+func (l *Log) offsetBack(bytes int64) (int64, error) {
 	segs := l.view.Load().segs
-	offsets, nearest := l.snapshots.offsets, int64(-1)
-	behind, i := int64(0), len(segs)-1 // bytes of the segments behind segs[i]
-	for k := len(offsets) - 1; k >= 0; k-- {
-		o := offsets[k]
-		if o > l.ends.Written || o < segs[0].Base {
-			continue
+	for i := len(segs) - 1; i >= 0; i-- {
+		if size := segs[i].SizeBytes(); size >= bytes {
+			return segs[i].OffsetAt(size - bytes)
 		}
-		for i > 0 && segs[i].Base > o {
-			behind += segs[i].SizeBytes()
-			i--
-		}
-		pos, err := segs[i].PosOf(o)
-		if err != nil {
-			break
-		}
-		distance := behind + segs[i].SizeBytes() - pos
-		if distance > replayBytesMax && nearest >= 0 {
-			return nearest
-		}
-		if distance >= snapshotBytes {
-			return o
-		}
-		if nearest < 0 {
-			nearest = o
-		}
+		bytes -= segs[i].SizeBytes()
 	}
-	if l.SizeBytes() > replayBytesMax && nearest >= 0 {
-		return nearest
-	}
-	return -1
+	return segs[0].Base, nil
 }
 
 // replay applies the batches from offset on.

@@ -11,7 +11,7 @@ type Options struct {
 	FS        disk.FS
 	Handles   *handles.Cache
 	Clock     clock.Clock
-	Dir       string // made when missing
+	Dir       string // made when missing; its parent is there, durably
 	Topic     string // with Partition: only for messages
 	Partition int32
 	Config    Config
@@ -39,4 +39,17 @@ type Options struct {
 	Background func(f func())
 	// Logf, when set, is told what recovery did: cut tails, rebuilt indexes, bad ranges.
 	Logf func(format string, args ...any)
+
+	snapshotBytes int64   // tests: in the place of the constant
+	planted       planted // the crash simulation: a bug that it has to find
 }
+
+// planted is a bug that only the crash simulation can switch on, to show that it would be found.
+type planted int
+
+const (
+	plantedNone       planted = iota
+	plantedKeepTorn           // recovery keeps the torn tail
+	plantedEarlyAck           // appends are acknowledged before their sync
+	plantedSyncNoData         // the durable end moves without a sync of the data
+)

@@ -108,9 +108,15 @@ func (l *Log) roll(base int64) error {
 	segs := slices.Clone(v.segs)
 	switch {
 	case old.SizeBytes() > 0:
-		if base > l.Ends().Written {
-			// Behind a gap the old segment's end cannot be told from a hole; it must be sure.
+		if base > l.Ends().Written || l.cfg.Load().Compacted {
+			// Where there may be gaps, a lost end of the old segment could not be told from one.
 			if err := l.syncLocked(); err != nil {
+				return err
+			}
+		}
+		// Only the newest segment's entry may be lost in a power cut, or one behind a hole could stay.
+		if l.dirChanged {
+			if err := l.syncDirs(); err != nil {
 				return err
 			}
 		}
@@ -164,8 +170,8 @@ func (l *Log) unseal(old *segment.Segment, cause error) error {
 	return cause
 }
 
-// snapshotBytes is how far the log grows between two producer snapshots: so much is read after the
-// death of the process.
+// snapshotBytes is how far the log grows between two producer snapshots, and what is read of its tail at
+// least after the death of the process. It is more than a client's retries can span: five batches.
 const snapshotBytes = 8 << 20
 
 // snapshots is the producer snapshots in the directory.
@@ -178,7 +184,7 @@ type snapshots struct {
 // producers get fewer. mu is held.
 func (l *Log) maybeSnapshot() {
 	const entryBytes = 46
-	if l.snapshots.grown < max(snapshotBytes, int64(l.producers.Count())*entryBytes*8) {
+	if l.snapshots.grown < max(l.snapshotBytes, int64(l.producers.Count())*entryBytes*8) {
 		return
 	}
 	if err := l.snapshot(l.Ends().Written); err != nil {
@@ -187,8 +193,8 @@ func (l *Log) maybeSnapshot() {
 }
 
 // snapshot writes the producers as of offset, which is the log end, and drops what is superseded: of those
-// that are not at a segment's base the last two stay, since recovery starts at one some way back (see
-// replayFrom). On a full disk there is none. mu is held.
+// that are not at a segment's base the last two stay, should a power cut tear the newest. On a full disk
+// none is written. mu is held.
 func (l *Log) snapshot(offset int64) error {
 	sn := &l.snapshots
 	sn.grown = 0

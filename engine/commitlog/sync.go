@@ -3,14 +3,12 @@ package commitlog
 import (
 	"path/filepath"
 
-	"platter/engine/segment"
 	"platter/io/disk"
 )
 
 // target is what one sync makes durable.
 type target struct {
-	segs        []*segment.Segment // by rising base; all but the active one with their indexes
-	more        []string           // other files
+	paths       []string // of files, by rising base
 	end         int64
 	records     int64
 	lineage     int64
@@ -56,9 +54,7 @@ func (l *Log) target() target {
 		return t
 	}
 	for _, s := range l.view.Load().segs {
-		if s.End() > e.Durable && s.SizeBytes() > 0 {
-			t.segs = append(t.segs, s)
-		}
+		t.paths = append(t.paths, s.Unsynced(e.Durable)...)
 	}
 	l.dirChanged, l.parentChanged = false, false
 	return t
@@ -73,12 +69,10 @@ func (l *Log) synced(t target) {
 }
 
 func (l *Log) syncTarget(t target) error {
-	for _, s := range t.segs {
-		if err := l.syncFiles(s.SyncPaths()); err != nil {
-			return err
-		}
+	if l.o.planted == plantedSyncNoData {
+		t.paths = nil
 	}
-	if err := l.syncFiles(t.more); err != nil {
+	if err := l.syncFiles(t.paths); err != nil {
 		return err
 	}
 	if err := l.epochs.Sync(); err != nil {

@@ -30,7 +30,7 @@ func (l *Log) TruncateTo(offset int64) error {
 		l.unassign()
 		return l.status()
 	}
-	if offset <= l.view.Load().segs[0].Base {
+	if offset < l.view.Load().segs[0].Base {
 		return l.fail(l.truncateFully(offset))
 	}
 	return l.fail(l.truncateTo(offset))
@@ -163,16 +163,25 @@ func (l *Log) raiseStart(offset int64) error {
 	l.setEnds(func(e *Ends) { e.Start = max(e.Start, offset) })
 	v := l.view.Load()
 	drop := v.find(offset)
+	first := v.segs[drop].Base
+	if n := len(l.snapshots.offsets); drop > 0 && (n == 0 || l.snapshots.offsets[n-1] < first) {
+		// What is known of producers whose records are all trimmed would be lost with the older snapshots.
+		if err := l.snapshot(l.Ends().Written); err != nil {
+			return err
+		}
+	}
 	if drop > 0 {
 		l.view.Store(&view{slices.Clone(v.segs[drop:])})
 	}
-	for i, s := range v.segs[:drop] {
-		// One by one and in order: after a power cut a later segment must not be gone with an older one there.
-		err := l.retire(s)
-		if err == nil && i < drop-1 {
-			err = l.o.FS.SyncDir(l.o.Dir)
+	for _, s := range v.segs[:drop] {
+		// One by one and in order: a power cut must leave neither an older segment without a newer one, nor
+		// nothing at all, should the active segment's entry be younger.
+		if l.dirChanged {
+			if err := l.syncDirs(); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+		if err := l.retire(s); err != nil {
 			return err
 		}
 	}
@@ -182,7 +191,6 @@ func (l *Log) raiseStart(offset int64) error {
 	if drop == 0 {
 		return nil
 	}
-	first := v.segs[drop].Base
 	for len(l.snapshots.offsets) > 0 && l.snapshots.offsets[0] < first {
 		if err := l.removeSnapshot(l.snapshots.offsets[0]); err != nil {
 			return err

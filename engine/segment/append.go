@@ -121,6 +121,7 @@ func (s *Segment) flushIndexes(force bool) error {
 	if !force && (pending == 0 || pending < groupEntries && s.size.Load()-s.flushedAt < groupBytes) {
 		return nil
 	}
+	s.indexDirty = true
 	// Times first: they may run ahead of the offsets, but must not lag (see resumeAt).
 	err := s.times.write(s)
 	if err == nil {

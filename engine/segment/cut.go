@@ -62,14 +62,20 @@ func (s *Segment) EndBelow(offset int64) (end int64, err error) {
 	return end, err
 }
 
-// PosOf is the position of the first batch that ends at or above offset.
-func (s *Segment) PosOf(offset int64) (pos int64, err error) {
+// OffsetAt is the offset at the last boundary between batches at or below pos.
+func (s *Segment) OffsetAt(pos int64) (offset int64, err error) {
 	err = s.with(disk.ReadWrite, func(f disk.File) error {
-		at, err := s.locateHealed(f, offset)
-		pos = at.pos
+		b, err := s.floor(f, pos)
+		var corrupt *CorruptError
+		if errors.As(err, &corrupt) {
+			if err = s.heal(f, err); err == nil {
+				b, err = s.floor(f, pos)
+			}
+		}
+		offset = b.last + 1
 		return err
 	})
-	return pos, err
+	return offset, err
 }
 
 // reindex makes tail and indexes fit a log that now ends at size. mu is held.

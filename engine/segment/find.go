@@ -100,7 +100,8 @@ func (s *Segment) locate(f disk.File, offset int64) (place, error) {
 	if p, ok := s.inTail(below); ok {
 		return p, nil
 	}
-	from, err := s.floorEntry(func(e OffsetEntry) bool { return e.Offset <= offset })
+	// From an entry below, so that what stands before the batch is read, not guessed: there may be a gap.
+	from, err := s.floorEntry(func(e OffsetEntry) bool { return e.Offset < offset })
 	if err != nil {
 		return place{}, err
 	}

@@ -36,6 +36,9 @@ func (h *hint) add(entry func([]byte) []byte) {
 	h.pending = entry(h.pending)
 }
 
+// stale: the file that was found holds more than what counts.
+func (h *hint) stale() bool { return h.fileBytes > h.disk*h.width }
+
 // write appends the pending entries to the file.
 func (h *hint) write(s *Segment) error {
 	if len(h.pending) == 0 && h.trimmed {

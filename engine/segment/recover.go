@@ -23,7 +23,9 @@ type Pass struct {
 	// PowerCut: the indexes may have lost any part of themselves.
 	PowerCut bool
 	// FromStart: the indexes are not used at all.
-	FromStart     bool
+	FromStart bool
+	// KeepTorn plants a bug for the crash simulation: the torn tail stays.
+	KeepTorn      bool
 	IntervalBytes int64
 	Each          func(b batch.Batch)   // the header of each good batch that was read
 	Progress      func(toScan, n int64) // growth of what will be read, and of what was; may be nil
@@ -80,6 +82,10 @@ func Recover(env *Env, files Files, p Pass) (*Segment, Result, error) {
 		if res.Cut == 0 {
 			return nil
 		}
+		if p.KeepTorn {
+			s.size.Store(size)
+			return nil
+		}
 		s.logf("%s: cut %d bytes of torn tail at %d: %v", s.path, res.Cut, out.size, out.cause)
 		if err := f.Truncate(out.size); err != nil {
 			return err
@@ -89,7 +95,7 @@ func Recover(env *Env, files Files, p Pass) (*Segment, Result, error) {
 	if err != nil {
 		return nil, res, err
 	}
-	return s, res, s.FlushIndexes(false)
+	return s, res, s.FlushIndexes(s.offsets.stale() || s.times.stale())
 }
 
 // rescan reads the batches from m on, makes the index entries and the tail anew, and records the bad ranges.
@@ -136,9 +142,9 @@ func (s *Segment) rescanRun(f disk.File, size int64, out *scanned, p Pass) error
 			break
 		}
 		b := sc.Batch()
-		if s.scanFrom == never {
+		first := s.scanFrom == never
+		if first {
 			s.scanFrom = b.BaseOffset()
-			s.tail = newTail(boundary{last: b.BaseOffset() - 1, end: sc.Pos()})
 		} else if p.Strict && out.end >= p.Sure && b.BaseOffset() != out.end {
 			return &CorruptError{Pos: sc.Pos(), Cause: ErrOffset}
 		}
@@ -146,6 +152,10 @@ func (s *Segment) rescanRun(f disk.File, size int64, out *scanned, p Pass) error
 			return &CorruptError{Pos: sc.Pos(), Cause: ErrOffset}
 		}
 		s.note(b.LastOffset(), b.MaxTimestamp(), sc.Pos(), sc.SizeBytes(), p.IntervalBytes)
+		if first && sc.Pos() > 0 {
+			// Where the batch before ended is not known: the tail starts behind this one.
+			s.tail = newTail(boundary{last: b.LastOffset(), end: sc.End()})
+		}
 		if p.Each != nil {
 			p.Each(b)
 		}

@@ -73,6 +73,7 @@ type Segment struct {
 	scanFrom     int64 // offset of the first batch of the last rescan
 	flushedAt    int64 // size of the .log when the indexes were last written
 	tail         *tail // nil when sealed
+	indexDirty   bool  // index files were written since the last sync that covered them
 
 	// The writer's alone.
 	reserved   int64 // no need to ask for room below this position
@@ -118,9 +119,11 @@ func Create(env *Env, base, nowMs, reserve int64) (*Segment, error) {
 	return s, nil
 }
 
-// Open takes a sealed segment as its files say. end is the next segment's base.
-func Open(env *Env, f Files, end int64) *Segment {
+// Open takes a sealed segment as its files say. end is the next segment's base; synced says that its
+// indexes are durable.
+func Open(env *Env, f Files, end int64, synced bool) *Segment {
 	s := newSegment(env, f.Base)
+	s.indexDirty = !synced
 	s.size.Store(f.LogBytes)
 	s.end.Store(end)
 	s.offsets.fileBytes, s.times.fileBytes = f.IndexBytes, f.TimeIndexBytes
@@ -203,14 +206,20 @@ func (s *Segment) Forget() {
 	}
 }
 
-// SyncPaths are the files that a sync of the segment covers: a sealed one's indexes too.
-func (s *Segment) SyncPaths() []string {
+// Unsynced gives the files that a sync up to the log end has to cover, when everything below durable is
+// synced already: the .log, and of a sealed segment the indexes. The indexes count as synced afterwards:
+// they are hints.
+func (s *Segment) Unsynced(durable int64) (paths []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.tail != nil {
-		return []string{s.path}
+	if s.end.Load() > durable && s.size.Load() > 0 {
+		paths = append(paths, s.path)
 	}
-	return append(s.IndexPaths(), s.path)
+	if s.tail == nil && s.indexDirty {
+		paths = append(paths, s.IndexPaths()...)
+		s.indexDirty = false
+	}
+	return paths
 }
 
 // IndexPaths are the index files.
