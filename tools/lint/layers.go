@@ -30,6 +30,9 @@ func checkImports(f *File) []string {
 		if !ours {
 			continue
 		}
+		if f.HelpsTests() && strings.HasPrefix(to, f.Layer()+"/internal/") {
+			continue // a layer's own helpers of tests
+		}
 		if why := forbidden(f.Package(), to); why != "" {
 			out = append(out, f.at(spec.Pos(), "must not import %s: %s", to, why))
 		}
