@@ -22,7 +22,7 @@ import (
 //
 // It is replaced before the session is used for a registration. Kafka passes over files that it does not
 // know in a data directory.
-const SessionFile = "coordinator-session"
+const SessionFile = ".platter_session"
 
 // formerSessionTimeout bounds how long a start spends on ending the session before: past that, the
 // registration waits for its expiry.
