@@ -1,0 +1,77 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"platter/coord/cluster"
+	"platter/coord/controller"
+	"platter/coord/internal/realzk"
+	"platter/coord/zkclient"
+	"platter/engine/store"
+	"platter/io/memdisk"
+)
+
+func TestMain(m *testing.M) { realzk.Main(m) }
+
+// TestApacheZooKeeper: the same life over Apache ZooKeeper, in a chroot: create, write, kill, start, a topic
+// whose znodes take several multis, and its deletion.
+func TestApacheZooKeeper(t *testing.T) {
+	addr := realzk.Addr(t)
+	m := &machine{t: t, disk: memdisk.New(memdisk.Options{}), addr: addr, cfg: testConfig()}
+	m.cfg.FS, m.cfg.Servers, m.cfg.Chroot = m.disk, []string{addr}, "/deep/"+cluster.NewUUID().String()
+	m.mustStart()
+	m.create("t", 3)
+	tp := store.TP{Topic: "t", Partition: 1}
+	m.produce(tp)
+	m.kill()
+	before := time.Now()
+	m.mustStart()
+	if spent := time.Since(before); spent > 3*time.Second {
+		t.Errorf("the restart took %v: the former session was waited out", spent)
+	}
+	if a := m.produce(tp); a.BaseOffset != 1 {
+		t.Errorf("record at %d", a.BaseOffset)
+	}
+	if p := m.node.Image().Topic("t").Partitions[1]; p.LeaderEpoch != 1 {
+		t.Errorf("partition: %+v", p)
+	}
+	if id, err := m.node.ProducerIDs().Next(t.Context()); id != 0 || err != nil {
+		t.Errorf("producer id %d, %v", id, err)
+	}
+	m.create("big", 3000) // more than one multi
+	must(t, m.node.Controller().DeleteTopics(t.Context(), []string{"big"})[0])
+	m.stop()
+
+	zk, err := zkclient.Connect(t.Context(), zkclient.Config{Servers: m.cfg.Servers, Chroot: m.cfg.Chroot, SessionTimeout: 4 * time.Second})
+	must(t, err)
+	defer zk.Close()
+	topics, _, err := zk.Children(t.Context(), cluster.TopicsPath, nil)
+	if err != nil || len(topics) != 1 || topics[0] != "t" {
+		t.Errorf("topics left: %v, %v", topics, err)
+	}
+	brokers, _, err := zk.Children(t.Context(), cluster.BrokerIDsPath, nil)
+	if err != nil || len(brokers) != 0 {
+		t.Errorf("brokers left: %v, %v", brokers, err)
+	}
+}
+
+// TestApacheZooKeeperExpiry: the session expires at the server while the broker lives.
+func TestApacheZooKeeperExpiry(t *testing.T) {
+	addr := realzk.Addr(t)
+	m := &machine{t: t, disk: memdisk.New(memdisk.Options{}), addr: addr, cfg: testConfig()}
+	m.cfg.FS, m.cfg.Servers, m.cfg.Chroot = m.disk, []string{addr}, "/"+cluster.NewUUID().String()
+	m.mustStart()
+	defer m.stop()
+	m.create("t", 1)
+	first := m.node.epoch.Load()
+	id, password := m.node.zk.Load().Session()
+	thief, err := zkclient.Connect(t.Context(), zkclient.Config{Servers: m.cfg.Servers, SessionTimeout: m.cfg.SessionTimeout, SessionID: id, Password: password})
+	must(t, err)
+	must(t, thief.Close())
+	eventually(t, "the broker is registered anew and leads again", func() bool {
+		return m.node.epoch.Load() > first && m.node.Image().Topic("t").Partitions[0].LeaderEpoch == 1
+	})
+	out := m.node.Controller().CreateTopics(t.Context(), []controller.NewTopic{{Name: "u", PartitionCount: 1, ReplicationFactor: 1}})
+	must(t, out[0].Err)
+}
