@@ -19,8 +19,8 @@ const (
 )
 
 // Inflating keeps a processor busy, so more at once gain nothing, and each takes memory: up to some
-// 10 MiB, or up to the bound when it is large (more than keepBytesMax of buffer, or a large window).
-// So bombs on many connections cost time, not memory.
+// 10 MiB, or up to the bound when it needs a buffer of more than keepBytesMax. So bombs on many
+// connections cost time, not memory.
 var (
 	inflateSlots = make(chan struct{}, 2*max(2, runtime.GOMAXPROCS(0)))
 	largeSlots   = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4))

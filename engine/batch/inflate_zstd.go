@@ -2,6 +2,7 @@ package batch
 
 import (
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -16,10 +17,18 @@ const (
 	zstdLargeWindowBytesMax = 128 << 20
 )
 
-// zstdDecoders are made when first needed and kept with their inflater.
+// largeWindow is held by whoever uses a window of more than zstdWindowBytesMax, and largeZstd keeps its
+// decoder for the next one, as long as the garbage collector lets it.
+var (
+	largeWindow = make(chan struct{}, 1)
+	largeZstd   sync.Pool
+)
+
+// zstdDecoders are made when first needed and kept with their inflater, but for large.
 type zstdDecoders struct {
 	once   *zstd.Decoder // into room that is at hand, any window
 	stream *zstd.Decoder // windows up to zstdWindowBytesMax
+	large  *zstd.Decoder // any window; goes with largeWindow
 	room   []byte
 	all    []byte // the inflated bytes when once did it; nil: stream
 }
@@ -85,16 +94,9 @@ func (d *zstdDecoders) takeAll() ([]byte, error) {
 	return p, nil
 }
 
-// zstdStream starts a stream. A large window is taken one of few at a time, and not kept.
+// zstdStream starts a stream.
 func (in *inflater) zstdStream(windowBytes uint64) error {
-	d := in.zd.stream
-	if windowBytes > zstdWindowBytesMax {
-		in.takeLarge()
-		d = newZstd(zstdLargeWindowBytesMax)
-	} else if d == nil {
-		d = newZstd(zstdWindowBytesMax)
-		in.zd.stream = d
-	}
+	d := in.zd.forWindow(windowBytes)
 	if err := d.Reset(&in.src); err != nil {
 		return in.failed(err)
 	}
@@ -102,10 +104,30 @@ func (in *inflater) zstdStream(windowBytes uint64) error {
 	return nil
 }
 
+func (d *zstdDecoders) forWindow(windowBytes uint64) *zstd.Decoder {
+	if windowBytes <= zstdWindowBytesMax {
+		if d.stream == nil {
+			d.stream = newZstd(zstdWindowBytesMax)
+		}
+		return d.stream
+	}
+	largeWindow <- struct{}{}
+	if d.large, _ = largeZstd.Get().(*zstd.Decoder); d.large == nil {
+		d.large = newZstd(zstdLargeWindowBytesMax)
+	}
+	return d.large
+}
+
+// release lets go of the payload. The error of Reset would be that a decoder was closed, which nobody does.
 func (d *zstdDecoders) release() {
 	d.all = nil
 	if d.stream != nil {
-		// The error would be that it was closed, which nobody does.
 		_ = d.stream.Reset(nil)
+	}
+	if d.large != nil {
+		_ = d.large.Reset(nil)
+		largeZstd.Put(d.large)
+		d.large = nil
+		<-largeWindow
 	}
 }
