@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,7 @@ type machine struct {
 	addr string
 	zk   *zkserver.Server
 	cfg  Config
+	dirs []string // beside /data
 
 	node  *Node
 	store *store.Store
@@ -82,7 +84,7 @@ func (m *machine) start() error {
 		return err
 	}
 	s, err := store.Open(m.t.Context(), store.Config{
-		FS: m.disk, Clock: clock.Real{}, Dirs: []string{"/data"}, BrokerID: m.cfg.BrokerID, Log: quiet,
+		FS: m.disk, Clock: clock.Real{}, Dirs: append([]string{"/data"}, m.dirs...), BrokerID: m.cfg.BrokerID, Log: quiet,
 		TopicConfig: n.TopicConfig, HighWatermark: n.HighWatermark, OnOffline: n.OnOffline,
 	}, &store.Progress{})
 	if err != nil {
@@ -129,15 +131,21 @@ func (m *machine) produce(tp store.TP) commitlog.Appended {
 	m.t.Helper()
 	r, err := m.node.Host().Replica(tp)
 	must(m.t, err)
-	bl := batch.NewBuilder()
-	bl.Add(time.Now().UnixMilli(), []byte("k"), []byte("v"))
-	b, err := bl.Build()
-	must(m.t, err)
+	b := record(m.t)
 	done := make(chan commitlog.Appended, 1)
 	r.Append(&replica.Append{Batches: []batch.Batch{b}, Acks: -1, Done: func(a commitlog.Appended) { done <- a }})
 	a := <-done
 	must(m.t, a.Err)
 	return a
+}
+
+func record(t *testing.T) batch.Batch {
+	t.Helper()
+	bl := batch.NewBuilder()
+	bl.Add(time.Now().UnixMilli(), []byte("k"), []byte("v"))
+	b, err := bl.Build()
+	must(t, err)
+	return b
 }
 
 func must(t *testing.T, err error) {
@@ -232,6 +240,52 @@ func TestDeleteAndRecreate(t *testing.T) {
 	if a := m.produce(store.TP{Topic: "t"}); a.BaseOffset != 0 {
 		t.Fatalf("the new topic starts at %d", a.BaseOffset)
 	}
+}
+
+// TestDirectoryFails: the partitions in it lose their leader, the others go on; a restart with the disk
+// mended brings them back.
+func TestDirectoryFails(t *testing.T) {
+	m := newMachine(t)
+	m.dirs = []string{"/more"}
+	m.mustStart()
+	m.create("t", 4)
+	var there, here store.TP
+	for _, d := range m.store.Dirs() {
+		if d.Path == "/more" {
+			there = d.Logs[0]
+		} else {
+			here = d.Logs[0]
+		}
+	}
+	m.produce(there)
+	m.disk.SetHook(func(o memdisk.Op) error {
+		if strings.HasPrefix(o.Path, "/more") {
+			return errors.New("input/output error")
+		}
+		return nil
+	})
+	r, err := m.node.Host().Replica(there)
+	must(t, err)
+	done := make(chan commitlog.Appended, 1)
+	r.Append(&replica.Append{Batches: []batch.Batch{record(t)}, Acks: 1, Done: func(a commitlog.Appended) { done <- a }})
+	if a := <-done; a.Err == nil {
+		t.Fatal("written on a broken disk")
+	}
+	eventually(t, "the partition has no leader", func() bool {
+		p := m.node.Image().Topic("t").Partitions[there.Partition]
+		return p.Leader == -1 && len(p.OfflineReplicas) == 1
+	})
+	m.produce(here)
+	if p := m.node.Image().Topic("t").Partitions[here.Partition]; p.Leader != 1 {
+		t.Errorf("the other partition: %+v", p)
+	}
+	m.kill()
+	m.disk.SetHook(nil)
+	m.mustStart()
+	if a := m.produce(there); a.BaseOffset != 1 {
+		t.Errorf("record at %d", a.BaseOffset)
+	}
+	m.stop()
 }
 
 // TestSecondBroker: two processes with one id, and a second broker beside the first.
