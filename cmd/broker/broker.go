@@ -197,6 +197,7 @@ func (b *Broker) connect(ctx context.Context, _ *store.Progress) error {
 		Rack:                  rack,
 		PartitionCountDefault: int32(c.Int("num.partitions")),
 		ReplicationDefault:    int16(c.Int("default.replication.factor")),
+		DeleteDisabled:        !c.Bool("delete.topic.enable"),
 		LogConfig:             c.Log,
 		MinISR:                c.MinISR,
 		CheckTopic:            config.CheckTopic,
