@@ -18,6 +18,7 @@ func (b *Broker) banner() {
 	if b.coordinator != nil {
 		coordinator = b.coordinator.Addr().String() + " (in this process)"
 	}
+	b.o.Log.Info("ready", "broker", b.node.BrokerID(), "listeners", addrs, "metrics", b.consoleAddr, "coordinator", coordinator)
 	lines := [][2]string{
 		{"listening on", strings.Join(addrs, ", ")},
 		{"data in", strings.Join(b.o.Config.List("log.dirs"), ", ")},
@@ -43,7 +44,6 @@ func (b *Broker) banner() {
 	fmt.Fprintf(&s, "  %s consume -t hello -o beginning -e%s\n", p, bootstrap)
 	// Nobody may be there to read it; the broker serves all the same.
 	_, _ = fmt.Fprint(b.o.Out, s.String())
-	b.o.Log.Info("ready", "broker", b.node.BrokerID(), "listeners", addrs, "metrics", b.consoleAddr, "coordinator", coordinator)
 }
 
 // watchRecovery logs how far recovery is, every second that it takes; the function it returns ends that.

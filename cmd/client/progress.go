@@ -35,11 +35,11 @@ func NewProgress(w io.Writer, total int64, bytes bool) *Progress {
 		progressbar.OptionSetWidth(30),
 		progressbar.OptionSetPredictTime(total >= 0),
 		progressbar.OptionClearOnFinish(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString("records"),
 	}
 	if bytes {
 		opts = append(opts, progressbar.OptionShowBytes(true))
+	} else {
+		opts = append(opts, progressbar.OptionShowIts(), progressbar.OptionSetItsString("records"))
 	}
 	return &Progress{bar: progressbar.NewOptions64(total, opts...)}
 }
