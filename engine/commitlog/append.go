@@ -174,7 +174,10 @@ func prepareClient(b *batch.Batch, c *Config, limits batch.Limits) error {
 	if err != nil {
 		return err
 	}
-	if b.Transactional() || b.Control() {
+	switch {
+	case b.Control():
+		return fmt.Errorf("%w: clients must not write control records", batch.ErrInvalid)
+	case b.Transactional():
 		return ErrTransactional
 	}
 	b.SetMaxTimestamp(info.MaxTimestampMs)

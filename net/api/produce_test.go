@@ -85,6 +85,7 @@ func TestProduceRefusals(t *testing.T) {
 		{"zstd too early", 6, "t", 0, 1, compressed(batch.Zstd), api.UnsupportedCompressionType},
 		{"zstd", 7, "t", 0, 1, compressed(batch.Zstd), api.None},
 		{"transactional batch", 9, "t", 0, 1, transactional(), api.TransactionalIDAuthorizationFailed},
+		{"control batch", 9, "t", 0, 1, resealed(func(p []byte) { p[22] |= 1 << 5 }), api.InvalidRecord},
 		{"lying count", 9, "t", 0, 1, resealed(func(p []byte) { binary.BigEndian.PutUint32(p[57:], 9) }), api.InvalidRecord},
 	} {
 		got := ask[*kmsg.ProduceResponse](p, c.version, produceRequest(c.topic, id, c.part, c.acks, c.records)).Topics[0].Partitions[0]
