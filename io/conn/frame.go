@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -39,8 +38,8 @@ const (
 	growth = 4
 	// trustMax bounds what a peer gets for its record.
 	trustMax = 16 << 20
-	// readBufferDefault is FrameConfig.ReadBufferBytes when it is zero.
-	readBufferDefault = 4 << 10
+	// aheadDefault is FrameConfig.AheadBytes when it is zero.
+	aheadDefault = 4 << 10
 )
 
 // FrameConfig is how a connection's frames are read.
@@ -49,12 +48,17 @@ type FrameConfig struct {
 	Pool *buf.Pool
 	// BytesMin and BytesMax bound the length that a peer may announce.
 	BytesMin, BytesMax int
-	// ReadBufferBytes is what a connection holds while it is idle, 4 KiB when zero. What of a frame lies
-	// in it is copied out; the rest is read straight into the frame.
-	ReadBufferBytes int
-	// Progress, if set, is told what is on its way: 4 when the first byte of a length has come, the
-	// length once it is known, and 0 when the frame is whole or lost. From it a server sets a deadline.
+	// AheadBytes is the read-ahead, what a connection holds while it is idle; 4 KiB when zero. Small
+	// frames come several a system call; of a large one little is copied, since it is read straight into
+	// its own buffer, and brings the beginning of the next one along.
+	AheadBytes int
+	// Progress, if set, is told of what a frame waits for: 4 when only a part of its length has come,
+	// the length when not all of that has, and after these 0 when the frame is whole or lost. From it a
+	// server sets a deadline.
 	Progress func(bytes int)
+	// BeforeRead, if set, is called before each read from the connection and each wait for memory, either
+	// of which may take long: the time to send what was held back. Its error ends Next.
+	BeforeRead func() error
 }
 
 // FrameReader reads the frames of one connection; one goroutine at a time.
@@ -65,45 +69,49 @@ type FrameConfig struct {
 // straight into one buffer each.
 type FrameReader struct {
 	ctx     context.Context
-	br      *bufio.Reader
+	src     io.Reader
 	cfg     FrameConfig
+	ahead   []byte // of which start to end was read and not taken
+	start   int
+	end     int
 	trusted int
 	begun   bool // a frame has been read: what comes is this protocol
+	waiting bool // Progress was told
 }
 
-// NewFrameReader reads from r. The end of ctx ends waits for the pool, not reads: close the connection
+// NewFrameReader reads from src. The end of ctx ends waits for the pool, not reads: close the connection
 // for that.
-func NewFrameReader(ctx context.Context, r io.Reader, cfg FrameConfig) *FrameReader {
-	if cfg.ReadBufferBytes == 0 {
-		cfg.ReadBufferBytes = readBufferDefault
+func NewFrameReader(ctx context.Context, src io.Reader, cfg FrameConfig) *FrameReader {
+	if cfg.AheadBytes == 0 {
+		cfg.AheadBytes = aheadDefault
 	}
-	if cfg.Progress == nil {
-		cfg.Progress = func(int) {}
-	}
-	return &FrameReader{ctx: ctx, br: bufio.NewReaderSize(r, cfg.ReadBufferBytes), cfg: cfg, trusted: FirstBytes}
+	return &FrameReader{ctx: ctx, src: src, cfg: cfg, ahead: make([]byte, max(cfg.AheadBytes, prefixBytes)), trusted: FirstBytes}
 }
 
 // Next returns the next frame without its length; the caller releases it. An error before the first
-// byte of a frame is the reader's own (io.EOF at a clean end), and Next may be called again after a
-// passed read deadline. After that ErrCutShort says that the frame did not come whole, ErrFrameSize,
+// byte of a frame is the connection's own (io.EOF at a clean end), and Next may be called again after a
+// passed read deadline. Later ones: ErrCutShort says that the frame did not come whole, ErrFrameSize,
 // ErrTLS and ErrHTTP what the peer did wrong; net.ErrClosed and os.ErrDeadlineExceeded come as they are,
-// and so does the error of ctx, if it ended the wait for memory.
+// and so do the errors of BeforeRead and of ctx, if it ended the wait for memory.
 func (r *FrameReader) Next() (*buf.Buffer, error) {
-	if _, err := r.br.Peek(1); err != nil {
-		return nil, err
+	frame, err := r.next()
+	if r.waiting {
+		r.waiting = false
+		r.cfg.Progress(0)
 	}
-	r.cfg.Progress(prefixBytes)
-	defer r.cfg.Progress(0)
-	prefix, err := r.br.Peek(prefixBytes)
+	return frame, err
+}
+
+func (r *FrameReader) next() (*buf.Buffer, error) {
+	prefix, err := r.Peek()
 	if err != nil {
-		return nil, cutShort(err, prefixBytes)
+		return nil, err
 	}
 	size, err := r.size(prefix)
 	if err != nil {
 		return nil, err
 	}
-	r.br.Discard(prefixBytes)
-	r.cfg.Progress(size)
+	r.start += prefixBytes
 	frame, err := r.body(size)
 	if err != nil {
 		return nil, err
@@ -115,26 +123,79 @@ func (r *FrameReader) Next() (*buf.Buffer, error) {
 
 // Peek waits for the four bytes that begin the next frame and leaves them there.
 func (r *FrameReader) Peek() ([]byte, error) {
-	if _, err := r.br.Peek(1); err != nil {
-		return nil, err
+	for r.buffered() < prefixBytes {
+		begun := r.buffered() > 0
+		if begun && !r.waiting {
+			r.wait(prefixBytes)
+		}
+		if err := r.fill(); err != nil {
+			if begun {
+				err = cutShort(err, prefixBytes)
+			}
+			return nil, err
+		}
 	}
-	p, err := r.br.Peek(prefixBytes)
-	if err != nil {
-		return nil, cutShort(err, prefixBytes)
-	}
-	return p, nil
+	return r.ahead[r.start : r.start+prefixBytes], nil
 }
 
-// Ready reports whether Next would return without reading from the connection. A frame above the read
-// buffer's size is never ready.
+// Ready reports whether Next would return without reading from the connection. A frame above the
+// read-ahead is never ready.
 func (r *FrameReader) Ready() bool {
-	have := r.br.Buffered()
-	if have < prefixBytes {
-		return false
-	}
-	prefix, _ := r.br.Peek(prefixBytes)
-	return have-prefixBytes >= int(binary.BigEndian.Uint32(prefix))
+	have := r.buffered() - prefixBytes
+	return have >= 0 && have >= int(binary.BigEndian.Uint32(r.ahead[r.start:]))
 }
+
+func (r *FrameReader) buffered() int { return r.end - r.start }
+
+func (r *FrameReader) wait(bytes int) {
+	if r.cfg.Progress != nil {
+		r.waiting = true
+		r.cfg.Progress(bytes)
+	}
+}
+
+// fill reads what is there, at least one byte. It is called with fewer bytes kept than fit.
+func (r *FrameReader) fill() error {
+	if r.end == len(r.ahead) || r.start == r.end {
+		r.start, r.end = 0, copy(r.ahead, r.ahead[r.start:r.end])
+	}
+	n, err := r.read(r.ahead[r.end:])
+	r.end += n
+	return err
+}
+
+// emptyReadsMax bounds the reads in a row that may give neither bytes nor an error.
+const emptyReadsMax = 100
+
+// read reads at least one byte or gives an error.
+func (r *FrameReader) read(p []byte) (int, error) {
+	if err := r.beforeRead(); err != nil {
+		return 0, err
+	}
+	for range emptyReadsMax {
+		if n, err := r.src.Read(p); n > 0 {
+			return n, nil // an error that came along comes again
+		} else if err != nil {
+			return 0, err
+		}
+	}
+	return 0, io.ErrNoProgress
+}
+
+func (r *FrameReader) beforeRead() error {
+	if r.cfg.BeforeRead == nil {
+		return nil
+	}
+	if err := r.cfg.BeforeRead(); err != nil {
+		return heldBack{err}
+	}
+	return nil
+}
+
+// heldBack is BeforeRead's error, so that it is not taken for the peer's end.
+type heldBack struct{ error }
+
+func (h heldBack) Unwrap() error { return h.error }
 
 func (r *FrameReader) size(prefix []byte) (int, error) {
 	size := int32(binary.BigEndian.Uint32(prefix))
@@ -162,35 +223,58 @@ func isHTTP(prefix string) bool {
 	return false
 }
 
+// body reads a frame's bytes, and what comes behind them when it is there already.
 func (r *FrameReader) body(size int) (*buf.Buffer, error) {
-	if size > 0 {
-		if _, err := r.br.Peek(1); err != nil {
-			return nil, cutShort(err, size)
+	if r.buffered() < size {
+		r.wait(size)
+		for r.buffered() == 0 {
+			if err := r.fill(); err != nil {
+				return nil, cutShort(err, size)
+			}
+		}
+		if err := r.beforeRead(); err != nil {
+			return nil, err
 		}
 	}
 	frame, err := r.cfg.Pool.GetWait(r.ctx, min(size, r.trusted))
 	if err != nil {
 		return nil, err
 	}
-	for have := 0; ; {
-		if _, err := io.ReadFull(r.br, frame.B[have:]); err != nil {
-			frame.Release()
-			return nil, cutShort(err, size)
-		}
-		have = len(frame.B)
-		if have == size {
-			return frame, nil
-		}
-		if err := frame.Grow(r.ctx, min(size, have*growth), have); err != nil {
-			frame.Release()
-			return nil, err
-		}
+	if err := r.fillFrame(frame, size); err != nil {
+		frame.Release()
+		return nil, err
 	}
+	return frame, nil
+}
+
+func (r *FrameReader) fillFrame(frame *buf.Buffer, size int) error {
+	have := copy(frame.B, r.ahead[r.start:r.end])
+	r.start += have
+	for have < size {
+		if have == len(frame.B) {
+			if err := frame.Grow(r.ctx, min(size, have*growth), have); err != nil {
+				return err
+			}
+		}
+		room := frame.B[have:]
+		if len(frame.B) == size { // then everything ahead was taken: there is room for it
+			room = room[:min(cap(room), size-have+len(r.ahead))]
+		}
+		n, err := r.read(room)
+		if err != nil {
+			return cutShort(err, size)
+		}
+		have += n
+	}
+	if over := have - size; over > 0 {
+		r.start, r.end = 0, copy(r.ahead, frame.B[size:have])
+	}
+	return nil
 }
 
 // cutShort is the error of a read within a frame of size bytes.
 func cutShort(err error, size int) error {
-	if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, new(heldBack)) {
 		return err
 	}
 	if err == io.EOF {

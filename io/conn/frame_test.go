@@ -159,7 +159,7 @@ func TestProgressTellsWhatIsOnItsWay(t *testing.T) {
 	for range 3 {
 		r.Next()
 	}
-	if got, want := fmt.Sprint(told), "[4 3 0 4 0 0 4 9 0]"; got != want {
+	if got, want := fmt.Sprint(told), "[4 3 0 4 0 4 9 0]"; got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
 }
@@ -196,6 +196,67 @@ func TestNoRoomForAFrame(t *testing.T) {
 	}
 	held.Release()
 	over.Release()
+}
+
+func TestWhatIsHeldBackGoesOutBeforeAWait(t *testing.T) {
+	input := bytes.Repeat(frame([]byte("abc")), 10)
+	held, most := 0, 0
+	r := NewFrameReader(context.Background(), &tape{rest: input, step: 35}, FrameConfig{
+		Pool: buf.New(1 << 20), BytesMax: 1000, BeforeRead: func() error { most, held = max(most, held), 0; return nil },
+	})
+	for range 10 {
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+		held++
+	}
+	if most != 5 { // five frames are 35 bytes
+		t.Errorf("at most %d were held back", most)
+	}
+	broken := errors.New("broken")
+	r = NewFrameReader(context.Background(), &tape{rest: input, step: 6}, FrameConfig{
+		Pool: buf.New(1 << 20), BytesMax: 1000, BeforeRead: func() error {
+			if held++; held > 3 {
+				return broken
+			}
+			return nil
+		},
+	})
+	held = 0
+	if _, err := r.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Next(); !errors.Is(err, broken) || errors.Is(err, ErrCutShort) {
+		t.Errorf("%v", err)
+	}
+}
+
+// counting counts the reads.
+type counting struct {
+	loop
+	reads int
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	c.reads++
+	return c.loop.Read(p)
+}
+
+func TestALargeFrameBringsTheNextOnesBeginningAlong(t *testing.T) {
+	const frames = 20
+	all := bytes.Repeat(frame(make([]byte, 70_000)), frames)
+	src := &counting{loop: loop{tape{step: len(all)}, all}}
+	r := NewFrameReader(context.Background(), src, FrameConfig{Pool: buf.New(64 << 20), BytesMax: 1 << 20})
+	for range frames {
+		f, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Release()
+	}
+	if src.reads > frames+3 {
+		t.Errorf("%d reads for %d frames", src.reads, frames)
+	}
 }
 
 func TestReady(t *testing.T) {
