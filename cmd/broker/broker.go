@@ -183,6 +183,9 @@ func (b *Broker) connect(ctx context.Context, _ *store.Progress) error {
 	c := b.o.Config
 	servers, chroot := b.zooKeeper()
 	rack, _ := c.Value("broker.rack")
+	if b.coordinator == nil {
+		b.o.Log.Info("connecting to ZooKeeper", "servers", servers, "chroot", chroot)
+	}
 	n, err := node.Connect(ctx, node.Config{
 		Servers: servers, Chroot: chroot,
 		SessionTimeout:        millis(c.Int64("zookeeper.session.timeout.ms")),
@@ -202,6 +205,10 @@ func (b *Broker) connect(ctx context.Context, _ *store.Progress) error {
 		MinISR:                c.MinISR,
 		CheckTopic:            config.CheckTopic,
 	})
+	if b.coordinator == nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("%s: no ZooKeeper answers there (without zookeeper.connect the coordinator inside Platter is used): %w",
+			b.coordinatorName(), err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.coordinatorName(), err)
 	}
