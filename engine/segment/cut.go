@@ -85,7 +85,7 @@ func (s *Segment) reindex(f disk.File, size, end, intervalBytes int64) error {
 	}
 	s.offsets.fileBytes, s.times.fileBytes = s.offsets.disk*offsetEntryBytes, s.times.disk*timeEntryBytes
 	m := s.resume(f, end, false)
-	out, err := s.rescan(f, size, m, Pass{Sure: end, CheckFrom: never, IntervalBytes: intervalBytes})
+	out, err := s.rescan(f, size, m, Pass{Sure: end, Limit: end, CheckFrom: never, IntervalBytes: intervalBytes})
 	if err == nil && out.size != size {
 		err = &CorruptError{Path: s.path, Pos: out.size, Cause: out.cause}
 	}
@@ -107,7 +107,7 @@ func (s *Segment) Verify(ctx context.Context, pace func(bytes int64)) error {
 		pos, next := int64(0), s.Base
 		for pos < size {
 			var sc Scanner
-			sc.init(f, pos, size, ScanOptions{CRC: true, NextOffset: next})
+			sc.init(f, pos, size, ScanOptions{CRC: true, NextOffset: next, LimitOffset: end})
 			for told := pos; sc.Next(); {
 				if sc.End()-told < chunkBytes && sc.End() < size {
 					continue

@@ -147,12 +147,12 @@ func (s *Segment) inTail(below func(boundary) bool) (place, bool) {
 // walk reads batch headers from an index entry on, up to the first batch whose end is a boundary for
 // which below does not hold. It steps over bad ranges that are known, unless the batch may be in one.
 func (s *Segment) walk(f disk.File, from OffsetEntry, below func(boundary) bool) (place, error) {
-	size := s.size.Load()
+	size, end := s.size.Load(), s.end.Load()
 	at := place{pos: from.Pos, before: s.Base - 1}
 	check := from.Pos > 0
 	for at.pos < size {
 		var sc Scanner
-		sc.init(f, at.pos, size, ScanOptions{})
+		sc.init(f, at.pos, size, ScanOptions{LimitOffset: end})
 		for sc.Next() {
 			b := sc.Batch()
 			if check && b.LastOffset() != from.Offset {

@@ -81,7 +81,8 @@ func (s *Segment) heal(f disk.File, why error) error {
 	}
 	s.logf("%s: %v: reading the segment anew", s.path, why)
 	size, sealed := s.size.Load(), s.tail == nil
-	res, err := s.rescan(f, size, mark{}, Pass{Sure: s.end.Load(), CheckFrom: never, IntervalBytes: s.env.IntervalBytes()})
+	end := s.end.Load()
+	res, err := s.rescan(f, size, mark{}, Pass{Sure: end, Limit: end, CheckFrom: never, IntervalBytes: s.env.IntervalBytes()})
 	if err == nil && res.size != size {
 		err = &CorruptError{Path: s.path, Pos: res.size, Cause: res.cause}
 	}

@@ -16,6 +16,8 @@ type Pass struct {
 	// Sure: below this offset the log was whole; what is bad there is disk rot and is kept. From it on,
 	// the first bad batch is where the torn tail starts.
 	Sure int64
+	// Limit: batches end below this offset; 0: no limit.
+	Limit int64
 	// CheckFrom: batches are checked with CRC from this offset on, others by their headers.
 	CheckFrom int64
 	// Strict: from Sure on, a gap between offsets is a hole that a crash has left, and the tail starts there.
@@ -133,7 +135,7 @@ func (s *Segment) rescan(f disk.File, size int64, m mark, p Pass) (scanned, erro
 // rescanRun reads good batches up to the first bad one.
 func (s *Segment) rescanRun(f disk.File, size int64, out *scanned, p Pass) error {
 	var sc Scanner
-	sc.init(f, out.size, size, ScanOptions{NextOffset: out.end})
+	sc.init(f, out.size, size, ScanOptions{NextOffset: out.end, LimitOffset: p.Limit})
 	defer sc.Close()
 	told := out.size
 	for {

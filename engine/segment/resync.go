@@ -40,7 +40,7 @@ func (x *resyncer) good(pos int64) bool {
 		return false
 	}
 	var sc Scanner
-	sc.init(x.r, pos, x.size, ScanOptions{CRC: true, NextOffset: x.next})
+	sc.init(x.r, pos, x.size, ScanOptions{CRC: true, NextOffset: x.next, LimitOffset: x.limit})
 	defer sc.Close()
 	ok := sc.Next()
 	x.budget -= max(sc.next-pos, batch.HeaderBytes)

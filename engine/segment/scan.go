@@ -43,6 +43,7 @@ type ScanOptions struct {
 	Whole         bool  // Batch() gives whole batches, not headers alone
 	BatchBytesMax int64 // a longer batch is corrupt; 0: 1 GiB
 	NextOffset    int64 // batches must start at or above it
+	LimitOffset   int64 // batches must end below it; 0: no limit
 }
 
 // Scanner walks the batches of a .log file in order, with bounded memory: a chunk, or one batch when
@@ -156,10 +157,29 @@ func (s *Scanner) readHeader(pos int64) (size int64, err error) {
 		return 0, &CorruptError{Pos: pos, Cause: batch.ErrLength}
 	case size > s.end-pos:
 		return 0, &CorruptError{Pos: pos, Cause: ErrTorn}
-	case b.BaseOffset() < s.off || b.LastOffsetDelta() < 0 || b.LastOffset() < b.BaseOffset():
+	case b.BaseOffset() < s.off || b.LastOffsetDelta() < 0 || b.LastOffset() < b.BaseOffset(),
+		s.o.LimitOffset > 0 && b.LastOffset() >= s.o.LimitOffset,
+		s.cur != nil && b.BaseOffset() > s.off && !s.gapFits(pos+size, b.LastOffset()):
 		return 0, &CorruptError{Pos: pos, Cause: ErrOffset}
 	}
 	return size, nil
+}
+
+// gapFits looks at the batch behind one that does not join the batch before it. The CRC does not cover
+// the offset: when the one behind goes on from further below, it is this one's offset that is wrong.
+func (s *Scanner) gapFits(pos, last int64) bool {
+	if s.end-pos < batch.HeaderBytes {
+		return true
+	}
+	p, err := s.view(pos, batch.HeaderBytes, sparseReadBytes)
+	if err != nil {
+		return true // told when it is read in turn
+	}
+	behind := batch.Batch(p)
+	if _, err := batch.SizeOf(p); err != nil || behind.BaseOffset() < s.off {
+		return true
+	}
+	return behind.BaseOffset() > last
 }
 
 // view gives n bytes at pos; when they have to be read, ahead bytes are read with them. Valid until the

@@ -16,6 +16,9 @@ func (s *Segment) MaxTime(f disk.File) (TimeEntry, error) {
 	s.mu.Unlock()
 	if err == nil && !checked {
 		if err = s.checkTime(f, e); err == nil {
+			err = s.checkNewest(f, e)
+		}
+		if err == nil {
 			s.mu.Lock()
 			s.timesChecked = true
 			s.mu.Unlock()
@@ -50,6 +53,21 @@ func (s *Segment) checkTime(f disk.File, e TimeEntry) error {
 		}
 	}
 	return &CorruptError{Pos: at.pos, Cause: ErrIndex}
+}
+
+// checkNewest compares the largest timestamp with the last batch: an index may have lost its tail.
+func (s *Segment) checkNewest(f disk.File, e TimeEntry) error {
+	at, err := s.floor(f, s.size.Load()-1)
+	if err != nil {
+		return err
+	}
+	var sc Scanner
+	sc.init(f, at.end, s.size.Load(), ScanOptions{})
+	defer sc.Close()
+	if sc.Next() && sc.Batch().MaxTimestamp() > e.TimestampMs {
+		return &CorruptError{Pos: at.end, Cause: ErrIndex}
+	}
+	return nil
 }
 
 // FindTime calls fn with each batch, in order, that ends at or above the offset from and whose max timestamp is
