@@ -53,6 +53,9 @@ type EpochEnd struct {
 
 // Reset empties the response and keeps its memory.
 func (f *FetchResponse) Reset() {
+	for i := range f.Topics {
+		clear(f.Topics[i].Partitions) // or they would keep files
+	}
 	*f = FetchResponse{Topics: f.Topics[:0], Endpoints: f.Endpoints[:0], cuts: f.cuts}
 }
 

@@ -33,7 +33,7 @@ func (q *ProduceRequest) Put() {
 	kept := 0
 	topics := q.Topics[:cap(q.Topics)]
 	for i := range topics {
-		clear(topics[i].Partitions) // or they would keep the frame
+		clear(topics[i].Partitions[:cap(topics[i].Partitions)]) // or they would keep frames
 		topics[i].Partitions = topics[i].Partitions[:0]
 		kept += 1 + cap(topics[i].Partitions)
 	}
