@@ -13,7 +13,7 @@ import (
 // Ceiling runs the bare programs alone: the sink with each batch size, the source with each, and calls
 // report with what was run, the batch size and the samples.
 func Ceiling(ctx context.Context, o Options, report func(what string, batchBytes int, ss []stats.Sample) error) (err error) {
-	dir, err := os.MkdirTemp(o.Dir, "platter-bench-")
+	dir, err := tempDir(o.Dir)
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ type session struct {
 }
 
 func open(ctx context.Context, o Options, bareArgs func(dir string) ([]string, error)) (*session, error) {
-	dir, err := os.MkdirTemp(o.Dir, "platter-bench-")
+	dir, err := tempDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}

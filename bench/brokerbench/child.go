@@ -132,6 +132,15 @@ func (c *child) measure(work func() (int64, error)) (stats.Sample, error) {
 	return stats.Sample{Bytes: n, Seconds: wall.Seconds(), CPUSeconds: (after - before).Seconds()}, nil
 }
 
+// tempDir makes a directory below parent and returns its absolute path: the children work elsewhere.
+func tempDir(parent string) (string, error) {
+	parent, err := filepath.Abs(parent)
+	if err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(parent, "platter-bench-")
+}
+
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -29,7 +29,7 @@ type RestartResult struct {
 
 // Restart makes a topic of many partitions with a record in each, then kills and starts the broker again.
 func Restart(ctx context.Context, o Options, partitions int) (res *RestartResult, err error) {
-	dir, err := os.MkdirTemp(o.Dir, "platter-bench-")
+	dir, err := tempDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}

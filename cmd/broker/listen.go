@@ -129,6 +129,7 @@ func (b *Broker) startConsole(ctx context.Context, p *store.Progress) error {
 	b.consoleAddr = l.Addr().String()
 	b.console = console.New(console.Config{
 		Listener: l, Metrics: b.metrics, Progress: p, Log: b.o.Log.With("part", "console"),
+		Profiles: b.o.Config.Bool("metrics.pprof"),
 	})
 	b.atStop("the metrics", b.console.Close)
 	return nil

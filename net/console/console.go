@@ -4,7 +4,7 @@
 //	/health   200 while the process lives
 //	/ready    200 when the broker serves clients; until then, and while it stops, 503 with how far
 //	          recovery is, as JSON
-//	/debug/pprof/  Go's profiles of the process
+//	/debug/pprof/  Go's profiles of the process, when Config.Profiles allows them
 //
 // It is up before the logs are recovered, so that recovery can be watched. It changes nothing, and has
 // no password: it listens where the operator says.
@@ -32,6 +32,7 @@ type Config struct {
 	Metrics  *Metrics
 	Progress *store.Progress // recovery, may be nil
 	Log      *slog.Logger
+	Profiles bool // serve net/http/pprof's profiles
 }
 
 // Console serves HTTP until Close.
@@ -69,9 +70,11 @@ func New(c Config) *Console {
 	}))
 	mux.HandleFunc("GET /health", k.health)
 	mux.HandleFunc("GET /ready", k.answerReady)
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index) // heap, goroutine, mutex and so on by their names
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	if c.Profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index) // heap, goroutine, mutex and so on by their names
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	mux.HandleFunc("GET /{$}", k.index)
 	k.http = &http.Server{
 		Handler: mux, ReadHeaderTimeout: headerWait, ReadTimeout: requestWait, WriteTimeout: answerWait,
@@ -166,7 +169,7 @@ func (k *Console) health(w http.ResponseWriter, _ *http.Request) {
 
 func (k *Console) index(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write([]byte("Platter\n\n/metrics\n/health\n/ready\n/debug/pprof/\n"))
+	_, _ = w.Write([]byte("Platter\n\n/metrics\n/health\n/ready\n"))
 }
 
 // writeJSON answers; a peer that is gone is no news.
