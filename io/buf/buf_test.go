@@ -241,7 +241,7 @@ func TestConcurrentUseStaysWithinBudget(t *testing.T) {
 	var wg sync.WaitGroup
 	for g := range 16 {
 		wg.Go(func() {
-			for i := range 300 {
+			for i := range 100 {
 				b, err := p.GetWait(ctx, 1+(g*7919+i*104729)%(largest/2))
 				if err != nil {
 					t.Error(err)

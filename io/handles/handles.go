@@ -31,8 +31,9 @@ const waitMax = 10 * time.Second
 
 // Cache is safe for concurrent use.
 type Cache struct {
-	fs  disk.FS
-	max int
+	fs   disk.FS
+	max  int
+	wait time.Duration
 
 	mu      sync.Mutex
 	open    map[key]*entry
@@ -69,7 +70,7 @@ func New(fs disk.FS, max int) *Cache {
 	if max < 1 {
 		panic(fmt.Sprintf("handles: room for %d files", max))
 	}
-	return &Cache{fs: fs, max: max, open: map[key]*entry{}}
+	return &Cache{fs: fs, max: max, wait: waitMax, open: map[key]*entry{}}
 }
 
 // Acquire opens path (or finds it open) and pins it. When all max files are pinned it waits for one
@@ -107,7 +108,7 @@ func (c *Cache) Acquire(path string, m disk.Mode) (*Ref, error) {
 		place := c.waiters.PushBack(turn)
 		c.mu.Unlock()
 		if timeout == nil {
-			timer := time.NewTimer(waitMax)
+			timer := time.NewTimer(c.wait)
 			defer timer.Stop()
 			timeout = timer.C
 		}

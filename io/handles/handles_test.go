@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"platter/io/disk"
 	"platter/io/portable"
@@ -102,6 +103,59 @@ func TestLeastRecentlyUsedGoesFirst(t *testing.T) {
 		t.Error("b was not closed")
 	}
 	c.Close()
+}
+
+func TestWhenAllArePinned(t *testing.T) {
+	dir := t.TempDir()
+	c := New(portable.New(), 1)
+	defer c.Close()
+	pinned, err := c.Acquire(filepath.Join(dir, "a"), disk.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.wait = 10 * time.Millisecond
+	if _, err := c.Acquire(filepath.Join(dir, "b"), disk.Create); !errors.Is(err, ErrTooManyOpen) {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	c.wait = time.Minute
+	got := make(chan error, 3)
+	for _, name := range []string{"b", "c", "d"} {
+		go func() {
+			r, err := c.Acquire(filepath.Join(dir, name), disk.Create)
+			if err == nil {
+				r.Release()
+			}
+			got <- err
+		}()
+	}
+	pinned.Release()
+	for range 3 {
+		if err := <-got; err != nil {
+			t.Errorf("one that waited: %v", err)
+		}
+	}
+}
+
+func TestAFailedOpenCostsNoPlace(t *testing.T) {
+	c := New(portable.New(), 1)
+	defer c.Close()
+	dir := t.TempDir()
+	for range 3 {
+		if _, err := c.Acquire(filepath.Join(dir, "none"), disk.ReadOnly); !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	r, err := c.Acquire(filepath.Join(dir, "f"), disk.Create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Release()
+	defer func() {
+		if recover() == nil {
+			t.Error("a second Release went unnoticed")
+		}
+	}()
+	r.Release()
 }
 
 func TestModes(t *testing.T) {

@@ -37,6 +37,7 @@ var flags = [...]int{
 
 // Open opens path.
 func (FS) Open(path string, m disk.Mode) (disk.File, error) {
+	defer hostfs.Enter()()
 	f, err := os.OpenFile(path, flags[m], 0o644)
 	if err != nil {
 		return nil, disk.Fail("open", path, -1, err)

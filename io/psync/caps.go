@@ -34,8 +34,8 @@ func (fs *FS) Caps(path string) disk.Caps {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return fs.Caps(filepath.Dir(dir))
 	}
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
+	fs.capsMu.Lock()
+	defer fs.capsMu.Unlock()
 	c, known := fs.caps[st.Dev]
 	if !known {
 		c = probe(dir)

@@ -30,7 +30,9 @@ type FS struct {
 
 	mu    sync.Mutex
 	lanes map[uint64]lane
-	caps  map[uint64]disk.Caps
+
+	capsMu sync.Mutex // held while a device is probed
+	caps   map[uint64]disk.Caps
 }
 
 var _ disk.FS = (*FS)(nil)
@@ -52,6 +54,7 @@ var flags = [...]int{
 
 // Open opens path.
 func (fs *FS) Open(path string, m disk.Mode) (disk.File, error) {
+	defer hostfs.Enter()()
 	fd, err := retry(func() (int, error) { return unix.Open(path, flags[m]|unix.O_CLOEXEC, 0o644) })
 	if err != nil {
 		return nil, disk.Fail("open", path, -1, err)

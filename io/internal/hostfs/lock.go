@@ -10,6 +10,7 @@ import (
 // Lock takes an exclusive lock on path, creating the file. It excludes other handles in this process
 // too, and dies with the process.
 func (Paths) Lock(path string) (io.Closer, error) {
+	defer Enter()()
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, disk.Fail("lock", path, -1, err)

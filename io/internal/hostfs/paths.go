@@ -9,11 +9,21 @@ import (
 	"platter/io/disk"
 )
 
+// gate bounds the path operations that may each hold a thread: Go dies at 10,000 of them.
+var gate = make(chan struct{}, 256)
+
+// Enter waits for a place among the path operations, and returns how to leave it.
+func Enter() (leave func()) {
+	gate <- struct{}{}
+	return func() { <-gate }
+}
+
 // Paths implements the path part of disk.FS. The zero value is ready; safe for concurrent use.
 type Paths struct{}
 
 // Stat describes one entry.
 func (Paths) Stat(path string) (disk.Info, error) {
+	defer Enter()()
 	fi, err := os.Stat(path)
 	if err != nil {
 		return disk.Info{}, disk.Fail("stat", path, -1, err)
@@ -23,6 +33,7 @@ func (Paths) Stat(path string) (disk.Info, error) {
 
 // ReadDir lists a directory, sorted by name. Entries that vanish while it reads are left out.
 func (Paths) ReadDir(path string) ([]disk.Info, error) {
+	defer Enter()()
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, disk.Fail("list", path, -1, err)
@@ -47,11 +58,13 @@ func info(fi os.FileInfo) disk.Info {
 
 // MkdirAll creates path and its missing parents.
 func (Paths) MkdirAll(path string) error {
+	defer Enter()()
 	return disk.Fail("mkdir", path, -1, os.MkdirAll(path, 0o755))
 }
 
 // Rename moves an entry.
 func (Paths) Rename(from, to string) error {
+	defer Enter()()
 	err := os.Rename(from, to)
 	if le, ok := err.(*os.LinkError); ok {
 		err = le.Err
@@ -60,16 +73,26 @@ func (Paths) Rename(from, to string) error {
 }
 
 // Remove deletes a file or an empty directory.
-func (Paths) Remove(path string) error { return disk.Fail("remove", path, -1, os.Remove(path)) }
+func (Paths) Remove(path string) error {
+	defer Enter()()
+	return disk.Fail("remove", path, -1, os.Remove(path))
+}
 
 // RemoveAll deletes a tree.
-func (Paths) RemoveAll(path string) error { return disk.Fail("remove", path, -1, os.RemoveAll(path)) }
+func (Paths) RemoveAll(path string) error {
+	defer Enter()()
+	return disk.Fail("remove", path, -1, os.RemoveAll(path))
+}
 
 // SyncDir makes a directory's entries durable.
-func (Paths) SyncDir(path string) error { return disk.Fail("sync directory", path, -1, syncDir(path)) }
+func (Paths) SyncDir(path string) error {
+	defer Enter()()
+	return disk.Fail("sync directory", path, -1, syncDir(path))
+}
 
 // Space tells the room of the file system that holds path.
 func (Paths) Space(path string) (disk.Space, error) {
+	defer Enter()()
 	s, err := space(path)
 	return s, disk.Fail("space", path, -1, err)
 }
