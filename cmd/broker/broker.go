@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"platter/coord/config"
@@ -55,7 +56,9 @@ type Broker struct {
 	listeners   []server.Listener
 	server      *server.Server
 
-	stops []step // what is to be undone, the first last
+	stops   []step       // what is to be undone, the first last
+	offline atomic.Int32 // data directories that failed
+	fatal   chan error   // why the broker cannot go on
 }
 
 // step is one thing to stop.
@@ -70,12 +73,16 @@ const stopTimeout = 60 * time.Second
 // Run starts a broker, serves until ctx ends, and stops it. The error is the one line that says what went
 // wrong.
 func Run(ctx context.Context, o Options) error {
-	b := &Broker{o: o, clock: clock.Real{}, started: time.Now()}
+	b := &Broker{o: o, clock: clock.Real{}, started: time.Now(), fatal: make(chan error, 1)}
 	err := b.start(ctx)
 	if err == nil {
 		b.banner()
-		<-ctx.Done()
-		o.Log.Info("stopping")
+		select {
+		case <-ctx.Done():
+			o.Log.Info("stopping")
+		case err = <-b.fatal:
+			o.Log.Error("stopping", "err", err)
+		}
 	}
 	stopErr := b.stop()
 	switch {
@@ -245,7 +252,7 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 		Log:                   b.o.Log.With("part", "store"),
 		TopicConfig:           b.node.TopicConfig,
 		HighWatermark:         b.node.HighWatermark,
-		OnOffline:             b.node.OnOffline,
+		OnOffline:             b.dirFailed,
 	}, p)
 	if err != nil {
 		return err
@@ -255,6 +262,16 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 	last := len(b.stops) - 1
 	b.stops = append(b.stops[:last:last], step{"the store", func(context.Context) error { return s.Close(true) }}, b.stops[last])
 	return nil
+}
+
+// dirFailed takes note of a data directory that went offline. A broker without any left ends, as Kafka's
+// does: it could only refuse, and a new start recovers what can be recovered.
+func (b *Broker) dirFailed(dir string, cause error) {
+	b.o.Log.Error("a data directory is offline", "dir", dir, "err", cause)
+	b.node.OnOffline(dir, cause)
+	if int(b.offline.Add(1)) == len(b.o.Config.List("log.dirs")) {
+		b.fatal <- fmt.Errorf("no data directory is left; the last to fail was %s: %w", dir, cause)
+	}
 }
 
 // serve registers the broker and takes requests.

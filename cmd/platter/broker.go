@@ -151,11 +151,14 @@ func (f brokerFlags) logger(w io.Writer) (*slog.Logger, error) {
 	return nil, usagef("--log-format %s: not one of text, json", f.logFormat)
 }
 
-// untilSignal ends the context at the first SIGINT or SIGTERM, and the process at the second.
+// untilSignal ends the context at the first SIGINT, SIGTERM or SIGHUP, and the process at the second.
 func untilSignal(ctx context.Context, log *slog.Logger) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		select {
 		case s := <-signals:
