@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +11,6 @@ import (
 
 	"platter/net/frame"
 )
-
-// readBufferBytes is a connection's read-ahead: small pipelined frames come several a system call, large
-// ones go past it into their own buffer.
-const readBufferBytes = 8 << 10
 
 // Conn is one client's connection, as a handler sees it.
 type Conn struct {
@@ -36,8 +31,9 @@ type conn struct {
 	s  *Server
 	ip string
 	nc net.Conn
-	br *bufio.Reader
 
+	in  input  // the reader's
+	out output // the reader's
 	// usual is the size of the last whole frame: who delivered one gets as much at once for the next.
 	usual int
 
@@ -51,6 +47,7 @@ type conn struct {
 	next     int        // the first request of queue that was not handed over
 	held     int64      // bytes of the frames in queue
 	inline   *Request   // the reader sees to it itself: the writer leaves it alone
+	unsent   bool       // the reader has answers to send yet
 	readDone bool       // no more requests will come
 	dead     bool       // nothing more can be sent
 	cause    error      // why, nil for a peer that went away
@@ -70,8 +67,8 @@ func newConn(s *Server, listener, ip string, nc net.Conn) *conn {
 		s:    s,
 		ip:   ip,
 		nc:   nc,
-		br:   bufio.NewReaderSize(nc, readBufferBytes),
 	}
+	c.out = output{Conn: nc, c: c}
 	c.gone, c.leave = context.WithCancel(context.Background())
 	c.ctx, c.cancel = context.WithCancel(c.gone)
 	c.ready.L, c.room.L = &c.mu, &c.mu
@@ -171,11 +168,12 @@ func (c *conn) transferDeadline(n int64) int64 {
 	return time.Now().Add(d).UnixNano()
 }
 
-// send writes one reply and gives it back.
-func (c *conn) send(reply *frame.Reply) error {
-	n := reply.Len()
-	c.writeDeadline.Store(c.transferDeadline(n))
-	err := reply.Send(c.nc)
+// send writes one reply to the connection, or to what gathers for it, and gives it back.
+func (c *conn) send(reply *frame.Reply, to net.Conn) error {
+	if to == c.nc {
+		c.writeDeadline.Store(c.transferDeadline(reply.Len()))
+	}
+	err := reply.Send(to)
 	c.writeDeadline.Store(0)
 	reply.Release()
 	if err != nil {

@@ -47,7 +47,7 @@ func TestLargeFramesArriveWhole(t *testing.T) {
 	h.produce = func(r *Request) { got = bytes.Clone(r.Body); r.Answer(echo(r), nil) }
 	_, dial, _ := start(t, h, nil)
 	nc := dial()
-	for _, size := range []int{0, 1, readBufferBytes - 8, readBufferBytes, firstBytes, firstBytes + 1, 3 << 20, 40 << 20, 100} {
+	for _, size := range []int{0, 1, aheadBytes - 8, aheadBytes, firstBytes, firstBytes + 1, 3 << 20, 40 << 20, 100} {
 		body := make([]byte, size)
 		for i := range body {
 			body[i] = byte(i * 7)

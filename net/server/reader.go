@@ -1,9 +1,7 @@
 package server
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -33,17 +31,24 @@ func (c *conn) read() {
 			c.fail(err)
 			return
 		}
+		now := time.Now()
+		c.idleSince.Store(now.UnixNano())
 		r := requests.Get().(*Request)
-		*r = Request{Header: h, Conn: &c.Conn, Body: body, Received: time.Now(), c: c, frame: b, produce: produce}
+		*r = Request{Header: h, Conn: &c.Conn, Body: body, Received: now, c: c, frame: b, produce: produce}
 		if !c.enqueue(r) {
+			c.readEnded(nil)
 			return
 		}
 	}
 }
 
-// readEnded sorts out why no frame came: at a frame's border the peer may still want its answers.
+// readEnded sorts out why no more frames come: at a frame's border the peer may still want its answers.
 func (c *conn) readEnded(err error) {
+	if ferr := c.flush(); ferr != nil {
+		err = ferr
+	}
 	switch {
+	case err == nil:
 	case err == io.EOF:
 		c.leave()
 		c.mu.Lock()
@@ -63,6 +68,13 @@ func (c *conn) readEnded(err error) {
 // enqueue puts r behind the others, and hands a produce over at once when nothing holds it up. It then
 // blocks while the connection's requests are over their bounds; false when the connection is over.
 func (c *conn) enqueue(r *Request) bool {
+	if !r.produce {
+		if err := c.flush(); err != nil { // the writer answers it, behind what waits here
+			r.free()
+			c.fail(err)
+			return false
+		}
+	}
 	c.mu.Lock()
 	if c.dead || c.readDone {
 		c.mu.Unlock()
@@ -81,10 +93,10 @@ func (c *conn) enqueue(r *Request) bool {
 		}
 		c.mu.Unlock()
 		c.s.cfg.Handler.Produce(r)
-		c.mu.Lock()
 		if alone {
 			c.settle(r)
 		}
+		c.mu.Lock()
 	} else if c.next == len(c.queue)-1 {
 		c.ready.Signal()
 	}
@@ -97,20 +109,30 @@ func (c *conn) enqueue(r *Request) bool {
 }
 
 // settle sends the answer to a produce that had nothing before it, when it is there already: waking the
-// writer for each would cost more than the write. It is called with the lock held.
+// writer for each would cost more than the write. With more requests read ahead it waits for theirs.
 func (c *conn) settle(r *Request) {
-	queued := len(c.queue) > 0
+	c.mu.Lock()
+	mine := r.done && !c.dead
+	c.mu.Unlock()
+	if mine {
+		c.finish(r, &c.out)
+	} else if err := c.flush(); err != nil { // the writer's answers come behind what waits here
+		c.fail(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inline = nil
 	switch {
-	case queued && r.done && !c.dead:
-		c.mu.Unlock()
-		c.finish(r)
-		c.mu.Lock()
-	case !queued && r.done: // the writer has left, and left it to us
+	case mine:
+	case len(c.queue) > 0:
+		if r.done {
+			c.ready.Signal()
+		}
+	case r.done: // the writer has left, and left it to us
 		r.free()
-	case !queued:
+	default:
 		r.orphan = true
 	}
-	c.inline = nil
 	if c.dead || c.readDone {
 		c.ready.Signal()
 	}
@@ -119,80 +141,4 @@ func (c *conn) settle(r *Request) {
 func (c *conn) overBounds() bool {
 	cfg := &c.s.cfg
 	return len(c.queue) >= cfg.QueuedRequestsMax || c.held > cfg.QueuedRequestBytesMax/4
-}
-
-// readFrame reads one length-prefixed frame into a pooled buffer, which the caller frees. io.EOF comes
-// only between frames.
-func (c *conn) readFrame() (*buffer, error) {
-	var prefix [4]byte
-	if _, err := io.ReadFull(c.br, prefix[:1]); err != nil {
-		if err != io.EOF && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed) {
-			err = fmt.Errorf("%w: %w", errGone, err)
-		}
-		return nil, err
-	}
-	c.readDeadline.Store(c.transferDeadline(4))
-	if _, err := io.ReadFull(c.br, prefix[1:]); err != nil {
-		return nil, cutShort(err, 4)
-	}
-	size, err := c.frameSize(prefix)
-	if err != nil {
-		return nil, err
-	}
-	c.readDeadline.Store(c.transferDeadline(int64(size)))
-	b, err := c.readBody(size)
-	c.readDeadline.Store(0)
-	c.touch()
-	return b, err
-}
-
-// frameSize reads the prefix; what is no size may be recognised as another protocol's first bytes.
-func (c *conn) frameSize(prefix [4]byte) (int, error) {
-	size := int32(binary.BigEndian.Uint32(prefix[:]))
-	if size >= headerBytesMin && int(size) <= c.s.cfg.RequestBytesMax {
-		return int(size), nil
-	}
-	switch {
-	case prefix[0] == 0x16 && prefix[1] == 3: // handshake record, SSL 3.0 to TLS 1.3
-		return 0, ErrTLS
-	case string(prefix[:]) == "GET " || string(prefix[:]) == "POST" || string(prefix[:]) == "HEAD":
-		return 0, ErrHTTP
-	}
-	return 0, fmt.Errorf("%w: %d bytes, allowed are %d to %d (socket.request.max.bytes)",
-		ErrFrameSize, size, headerBytesMin, c.s.cfg.RequestBytesMax)
-}
-
-// headerBytesMin is a request header without a client id: key, version, correlation id.
-const headerBytesMin = 8
-
-// readBody reads size bytes, with memory that grows as they arrive.
-func (c *conn) readBody(size int) (*buffer, error) {
-	b, err := c.s.budget.buffer(c.ctx, min(size, max(firstBytes, c.usual)))
-	if err != nil {
-		return nil, err
-	}
-	for {
-		have := len(b.bytes)
-		n, err := io.ReadFull(c.br, b.bytes[have:min(size, cap(b.bytes))])
-		b.bytes = b.bytes[:have+n]
-		if err != nil {
-			b.free()
-			return nil, cutShort(err, size)
-		}
-		if len(b.bytes) == size {
-			c.usual = min(size, classBytesMax)
-			return b, nil
-		}
-		if err := b.grow(c.ctx, size); err != nil {
-			b.free()
-			return nil, err
-		}
-	}
-}
-
-func cutShort(err error, size int) error {
-	if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return err
-	}
-	return fmt.Errorf("%w of %d bytes: %w", ErrCutShort, size, err)
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
@@ -454,4 +455,58 @@ func TestCloseCutsOffWhatDoesNotFinish(t *testing.T) {
 	if s.budget.used != 0 {
 		t.Fatalf("%d bytes are still held", s.budget.used)
 	}
+}
+
+// TestAnyMixKeepsItsOrder sends all kinds of requests in one go: answered at once, later, not at all,
+// and barriers, in frames of many sizes.
+func TestAnyMixKeepsItsOrder(t *testing.T) {
+	h := newScript()
+	h.moved = make(chan struct{}, 10_000)
+	h.produce = func(r *Request) {
+		switch id := r.CorrelationID; id % 5 {
+		case 0, 1, 2:
+			r.Answer(echo(r), nil)
+		case 3:
+			r.Answer(nil, nil)
+		default:
+			go r.Answer(echo(r), nil)
+		}
+	}
+	s, dial, _ := start(t, h, nil)
+	const seed = 3
+	rnd := rand.New(rand.NewPCG(seed, seed))
+	for range 5 {
+		nc := dial()
+		var all []byte
+		var want []int32
+		for id := range int32(800) {
+			key := int16(0)
+			if rnd.IntN(20) == 0 {
+				key = 1
+			}
+			size := rnd.IntN(300)
+			if rnd.IntN(50) == 0 {
+				size = rnd.IntN(200 << 10)
+			}
+			all = append(all, request(key, id, make([]byte, size)...)...)
+			if key == 1 || id%5 != 3 {
+				want = append(want, id)
+			}
+		}
+		go func() {
+			for len(all) > 0 { // in pieces that have nothing to do with frames
+				n := min(len(all), 1+len(all)%70_000)
+				nc.Write(all[:n])
+				all = all[n:]
+			}
+			nc.(*net.TCPConn).CloseWrite()
+		}()
+		expect(t, nc, want...)
+		expectClosed(t, nc)
+	}
+	eventually(t, "all memory is given back", func() bool {
+		s.budget.mu.Lock()
+		defer s.budget.mu.Unlock()
+		return s.budget.used == 0
+	})
 }

@@ -1,5 +1,7 @@
 package server
 
+import "net"
+
 // write is the writer's goroutine: it hands over what waited for a barrier, serves barriers, and sends
 // the answers in request order.
 func (c *conn) write() {
@@ -19,7 +21,7 @@ func (c *conn) write() {
 		case serve:
 			r.reply, r.err = c.s.cfg.Handler.Serve(c.ctx, r)
 		}
-		if !c.finish(r) {
+		if !c.finish(r, c.nc) {
 			c.abandon()
 			return
 		}
@@ -42,7 +44,7 @@ func (c *conn) turn() (*Request, action) {
 	defer c.mu.Unlock()
 	for {
 		switch {
-		case c.dead, c.readDone && len(c.queue) == 0:
+		case c.dead, c.readDone && len(c.queue) == 0 && !c.unsent:
 			return nil, over
 		case c.next < len(c.queue) && c.queue[c.next].produce:
 			r := c.queue[c.next]
@@ -61,17 +63,18 @@ func (c *conn) turn() (*Request, action) {
 }
 
 // finish sends the answer of the request at the head and drops it; false when the connection is over.
-func (c *conn) finish(r *Request) bool {
+func (c *conn) finish(r *Request, to net.Conn) bool {
 	err := r.err
 	reply := r.reply
 	r.reply = nil
 	if err == nil && reply != nil {
 		c.s.cfg.Metrics.Answered(r.Key, r.Version, r.Received, reply.Len())
-		err = c.send(reply)
+		err = c.send(reply, to)
 	} else if reply != nil {
 		reply.Release()
 	}
 	c.mu.Lock()
+	c.unsent = len(c.out.buf) > 0
 	if len(c.queue) > 0 { // else the writer has given up on all of it
 		c.queue[0] = nil
 		if len(c.queue) == 1 {
