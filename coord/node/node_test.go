@@ -427,3 +427,13 @@ func TestSessionFile(t *testing.T) {
 		}
 	}
 }
+
+func FuzzSessionFile(f *testing.F) {
+	f.Add([]byte(`{"version":1,"session":"0x1000a3f","password":"AAAAAAAAAAAAAAAAAAAAAA=="}`))
+	f.Add([]byte(`{"version":1,"session":"-1"}`))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		if _, password, err := parseSession("f", p); err == nil && len(password) != 16 {
+			t.Error("a password of another size")
+		}
+	})
+}
