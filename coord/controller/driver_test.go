@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,8 +11,8 @@ import (
 	"time"
 
 	"platter/coord/cluster"
+	"platter/coord/internal/coordtest"
 	"platter/coord/zkclient"
-	"platter/coord/zkserver"
 	"platter/engine/store"
 	"platter/io/clock"
 	"platter/io/memdisk"
@@ -69,54 +67,22 @@ func (b *brokers) look() *cluster.Image {
 	return b.image
 }
 
-// coordinator is an embedded server on a disk in memory.
-type coordinator struct {
-	t    *testing.T
-	disk *memdisk.FS
-	addr string
-	srv  *zkserver.Server
-}
+var quiet = coordtest.Quiet
 
-func startCoordinator(t *testing.T) *coordinator {
-	c := &coordinator{t: t, disk: memdisk.New(memdisk.Options{}), addr: "127.0.0.1:0"}
-	c.start()
-	t.Cleanup(func() { c.srv.Close() })
-	return c
-}
-
-func (c *coordinator) start() {
-	c.t.Helper()
-	srv, err := zkserver.Start(context.Background(), zkserver.Config{
-		FS: c.disk, Clock: clock.Real{}, Dir: "/zk", Addr: c.addr, TickMs: 100, Log: quiet,
-	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.srv, c.addr = srv, srv.Addr().String()
-}
-
-var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
-
-func (c *coordinator) client() *zkclient.Client {
-	c.t.Helper()
-	zk, err := zkclient.Connect(c.t.Context(), zkclient.Config{Servers: []string{c.addr}, SessionTimeout: 4 * time.Second})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(zk.Drop)
-	return zk
+func startCoordinator(t *testing.T) *coordtest.Coordinator {
+	return coordtest.Start(t, memdisk.New(memdisk.Options{}))
 }
 
 // join registers a broker and runs its controller.
-func (c *coordinator) join(id int32, b Brokers) (*Controller, *zkclient.Client) {
-	c.t.Helper()
-	zk := c.client()
-	if _, err := cluster.EnsureLayout(c.t.Context(), zk); err != nil {
-		c.t.Fatal(err)
+func join(t *testing.T, c *coordtest.Coordinator, id int32, b Brokers) (*Controller, *zkclient.Client) {
+	t.Helper()
+	zk := c.Client()
+	if _, err := cluster.EnsureLayout(t.Context(), zk); err != nil {
+		t.Fatal(err)
 	}
 	self := cluster.Broker{ID: id, Endpoints: []cluster.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "h", Port: 9092}}}
-	if _, err := zk.Create(c.t.Context(), cluster.BrokerPath(id), cluster.EncodeBroker(self, 0), zkclient.Ephemeral); err != nil {
-		c.t.Fatal(err)
+	if _, err := zk.Create(t.Context(), cluster.BrokerPath(id), cluster.EncodeBroker(self, 0), zkclient.Ephemeral); err != nil {
+		t.Fatal(err)
 	}
 	ctl := New(Config{BrokerID: id, PartitionCountDefault: 1, ReplicationDefault: 1, Brokers: b, Clock: clock.Real{}, Log: quiet,
 		CheckTopic: func(o map[string]string) error {
@@ -125,9 +91,9 @@ func (c *coordinator) join(id int32, b Brokers) (*Controller, *zkclient.Client) 
 			}
 			return nil
 		}})
-	c.t.Cleanup(ctl.Stop)
-	if err := ctl.Session(c.t.Context(), zk); err != nil {
-		c.t.Fatal(err)
+	t.Cleanup(ctl.Stop)
+	if err := ctl.Session(t.Context(), zk); err != nil {
+		t.Fatal(err)
 	}
 	return ctl, zk
 }
@@ -135,7 +101,7 @@ func (c *coordinator) join(id int32, b Brokers) (*Controller, *zkclient.Client) 
 func TestCreateAndDelete(t *testing.T) {
 	c := startCoordinator(t)
 	b := newBrokers()
-	ctl, zk := c.join(1, b)
+	ctl, zk := join(t, c, 1, b)
 	ctx := t.Context()
 
 	out := ctl.CreateTopics(ctx, []NewTopic{
@@ -194,7 +160,7 @@ func TestCreateAndDelete(t *testing.T) {
 func TestConcurrentCreates(t *testing.T) {
 	c := startCoordinator(t)
 	b := newBrokers()
-	ctl, _ := c.join(1, b)
+	ctl, _ := join(t, c, 1, b)
 	var all sync.WaitGroup
 	var created, existed atomic.Int64
 	for i := range 40 {
@@ -231,7 +197,7 @@ func ptr(s string) *string { return &s }
 func TestManyPartitions(t *testing.T) {
 	c := startCoordinator(t)
 	b := newBrokers()
-	ctl, zk := c.join(1, b)
+	ctl, zk := join(t, c, 1, b)
 	const n = 10_000
 	out := ctl.CreateTopics(t.Context(), []NewTopic{{Name: "big", PartitionCount: n, ReplicationFactor: 1}})
 	if out[0].Err != nil {
@@ -252,7 +218,7 @@ func TestManyPartitions(t *testing.T) {
 func TestOthersTools(t *testing.T) {
 	c := startCoordinator(t)
 	b := newBrokers()
-	_, zk := c.join(1, b)
+	_, zk := join(t, c, 1, b)
 	ctx := t.Context()
 	if _, err := zk.Create(ctx, "/brokers/topics/old", []byte(`{"version":1,"partitions":{"1":[1],"0":[1]}}`), zkclient.Persistent); err != nil {
 		t.Fatal(err)
@@ -260,7 +226,7 @@ func TestOthersTools(t *testing.T) {
 	if _, err := zk.Create(ctx, "/brokers/topics/junk", []byte(`junk`), zkclient.Persistent); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the topic is led", func() bool {
+	coordtest.Eventually(t, "the topic is led", func() bool {
 		topic := b.look().Topic("old")
 		return topic != nil && len(topic.Partitions) == 2 && topic.Partitions[1].Leader == 1 && topic.ID != store.UUID{}
 	})
@@ -273,7 +239,7 @@ func TestOthersTools(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the deletions are done", func() bool {
+	coordtest.Eventually(t, "the deletions are done", func() bool {
 		names, _, err := zk.Children(ctx, "/admin/delete_topics", nil)
 		topics, _, err2 := zk.Children(ctx, cluster.TopicsPath, nil)
 		return err == nil && err2 == nil && len(names) == 0 && len(topics) == 0
@@ -284,20 +250,20 @@ func TestOthersTools(t *testing.T) {
 func TestRestart(t *testing.T) {
 	c := startCoordinator(t)
 	ctx := t.Context()
-	ctl, zk := c.join(1, newBrokers())
+	ctl, zk := join(t, c, 1, newBrokers())
 	ctl.CreateTopics(ctx, []NewTopic{
 		{Name: "t", PartitionCount: 3, ReplicationFactor: 1},
 		{Name: "gone", PartitionCount: 2, ReplicationFactor: 1},
 	})
 	ctl.Stop()
-	must(t, zk.Delete(ctx, "/brokers/topics/t/partitions/2/state", -1)) // as if cut short
+	coordtest.Must(t, zk.Delete(ctx, "/brokers/topics/t/partitions/2/state", -1)) // as if cut short
 	_, err := zk.Create(ctx, "/admin/delete_topics/gone", nil, zkclient.Persistent)
-	must(t, err)
-	must(t, zk.Delete(ctx, "/brokers/topics/gone/partitions/1/state", -1))
-	must(t, zk.Close())
+	coordtest.Must(t, err)
+	coordtest.Must(t, zk.Delete(ctx, "/brokers/topics/gone/partitions/1/state", -1))
+	coordtest.Must(t, zk.Close())
 
 	b := newBrokers()
-	_, zk = c.join(1, b)
+	_, zk = join(t, c, 1, b)
 	image := b.look()
 	if len(image.Topics) != 1 {
 		t.Fatalf("topics: %v", image.Topics)
@@ -320,14 +286,14 @@ func TestRestart(t *testing.T) {
 func TestOfflineReplica(t *testing.T) {
 	c := startCoordinator(t)
 	b := newBrokers()
-	ctl, zk := c.join(1, b)
+	ctl, zk := join(t, c, 1, b)
 	ctl.CreateTopics(t.Context(), []NewTopic{{Name: "t", PartitionCount: 2, ReplicationFactor: 1}})
 	b.mu.Lock()
 	b.refuse[store.TP{Topic: "t", Partition: 1}] = errors.New("disk on fire")
 	b.mu.Unlock()
 	_, err := zk.Create(t.Context(), cluster.LogDirEventSequencePath(), cluster.EncodeLogDirEvent(1), zkclient.PersistentSequential)
-	must(t, err)
-	eventually(t, "the partition has no leader", func() bool {
+	coordtest.Must(t, err)
+	coordtest.Eventually(t, "the partition has no leader", func() bool {
 		p := b.look().Topic("t").Partitions[1]
 		return p.Leader == -1 && slices.Equal(p.ISR, []int32{1}) && slices.Equal(p.OfflineReplicas, []int32{1})
 	})
@@ -341,24 +307,24 @@ func TestOfflineReplica(t *testing.T) {
 func TestElection(t *testing.T) {
 	c := startCoordinator(t)
 	ctx := t.Context()
-	first, zk1 := c.join(1, newBrokers())
+	first, zk1 := join(t, c, 1, newBrokers())
 	b := newBrokers()
-	second, _ := c.join(2, b)
+	second, _ := join(t, c, 2, b)
 	if !first.Active() || second.Active() {
 		t.Fatalf("active: %v, %v", first.Active(), second.Active())
 	}
 	if out := second.CreateTopics(ctx, []NewTopic{{Name: "t", PartitionCount: 1, ReplicationFactor: 1}}); !errors.Is(out[0].Err, ErrNotController) {
 		t.Fatalf("created by no controller: %v", out[0].Err)
 	}
-	must(t, zk1.Delete(ctx, cluster.ControllerPath, -1)) // the deposed one does not know yet, or loses the race
-	eventually(t, "there is one controller", func() bool { return first.Active() != second.Active() })
-	must(t, zk1.Close())
-	eventually(t, "the second is the controller", second.Active)
+	coordtest.Must(t, zk1.Delete(ctx, cluster.ControllerPath, -1)) // the deposed one does not know yet, or loses the race
+	coordtest.Eventually(t, "there is one controller", func() bool { return first.Active() != second.Active() })
+	coordtest.Must(t, zk1.Close())
+	coordtest.Eventually(t, "the second is the controller", second.Active)
 	if b.look().ControllerEpoch < 2 {
 		t.Fatalf("epoch %d", b.look().ControllerEpoch)
 	}
 	out := second.CreateTopics(ctx, []NewTopic{{Name: "t", PartitionCount: 1, ReplicationFactor: 1}})
-	must(t, out[0].Err)
+	coordtest.Must(t, out[0].Err)
 	if out := first.CreateTopics(ctx, []NewTopic{{Name: "u", PartitionCount: 1, ReplicationFactor: 1}}); out[0].Err == nil {
 		t.Fatal("a deposed controller created a topic")
 	}
@@ -367,10 +333,10 @@ func TestElection(t *testing.T) {
 // TestForeign: somebody else's cluster is refused.
 func TestForeign(t *testing.T) {
 	c := startCoordinator(t)
-	zk := c.client()
-	must(t, zk.Ensure(t.Context(), cluster.ControllerPath, []byte(`{"version":2,"brokerid":7,"timestamp":"1","kraftControllerEpoch":-1}`)))
+	zk := c.Client()
+	coordtest.Must(t, zk.Ensure(t.Context(), cluster.ControllerPath, []byte(`{"version":2,"brokerid":7,"timestamp":"1","kraftControllerEpoch":-1}`)))
 	_, err := cluster.EnsureLayout(t.Context(), zk)
-	must(t, err)
+	coordtest.Must(t, err)
 	ctl := New(Config{BrokerID: 1, Brokers: newBrokers(), Clock: clock.Real{}, Log: quiet})
 	defer ctl.Stop()
 	var foreign *cluster.ForeignError
@@ -383,16 +349,16 @@ func TestForeign(t *testing.T) {
 func TestAway(t *testing.T) {
 	c := startCoordinator(t)
 	b := newBrokers()
-	ctl, zk := c.join(1, b)
-	must(t, c.srv.Close())
+	ctl, zk := join(t, c, 1, b)
+	c.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if out := ctl.CreateTopics(ctx, []NewTopic{{Name: "t", PartitionCount: 1, ReplicationFactor: 1}}); out[0].Err == nil {
 		t.Fatal("created without a coordinator")
 	}
-	c.start()
+	c.Restart()
 	ctl.Reread()
-	eventually(t, "topics can be created again", func() bool {
+	coordtest.Eventually(t, "topics can be created again", func() bool {
 		out := ctl.CreateTopics(t.Context(), []NewTopic{{Name: "u", PartitionCount: 1, ReplicationFactor: 1}})
 		return out[0].Err == nil || errors.Is(out[0].Err, ErrTopicExists)
 	})
@@ -403,26 +369,8 @@ func TestAway(t *testing.T) {
 		t.Fatalf("block %d, %v", first, err)
 	}
 	p, _, err := zk.Get(t.Context(), cluster.ProducerIDBlockPath, nil)
-	must(t, err)
+	coordtest.Must(t, err)
 	if string(p) != `{"version":1,"broker":1,"block_start":"1000","block_end":"1999"}` {
 		t.Fatalf("block: %s", p)
 	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for range 2000 {
-		if f() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("not in ten seconds: " + what)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"platter/coord/cluster"
+	"platter/coord/internal/coordtest"
 	"platter/coord/zkclient"
 	"platter/engine/store"
 	"platter/io/clock"
@@ -105,16 +106,16 @@ func flakyRun(t *testing.T, seed uint64) {
 	c := startCoordinator(t)
 	ctx := t.Context()
 	rng := rand.New(rand.NewPCG(seed, 7))
-	zk := c.client()
+	zk := c.Client()
 	_, err := cluster.EnsureLayout(ctx, zk)
-	must(t, err)
+	coordtest.Must(t, err)
 	_, err = zk.Create(ctx, cluster.BrokerPath(1), cluster.EncodeBroker(cluster.Broker{ID: 1}, 0), zkclient.Ephemeral)
-	must(t, err)
+	coordtest.Must(t, err)
 	b := newBrokers()
 	ctl := New(Config{BrokerID: 1, Brokers: b, Clock: hasty{}, Log: quiet})
 	defer ctl.Stop()
 	f := &flaky{Client: zk, rng: rand.New(rand.NewPCG(seed, 8)), p: 0.1}
-	must(t, ctl.Session(ctx, f))
+	coordtest.Must(t, ctl.Session(ctx, f))
 
 	answers := 0
 	want := map[string]bool{} // true: is there, false: is not; unknown names may be either
@@ -133,11 +134,11 @@ func flakyRun(t *testing.T, seed uint64) {
 	}
 	f.calm()
 	ctl.Reread()
-	eventually(t, "all is done", func() bool {
+	coordtest.Eventually(t, "all is done", func() bool {
 		markers, _, err := zk.Children(ctx, cluster.DeleteTopicsPath, nil)
 		return err == nil && len(markers) == 0 && ctl.Active() && agree(t, zk, b, want) == nil
 	})
-	must(t, agree(t, zk, b, want))
+	coordtest.Must(t, agree(t, zk, b, want))
 }
 
 // note keeps what an answer says of a topic; 1 for one that says something.

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"platter/coord/cluster"
 	"platter/coord/controller"
+	"platter/coord/internal/coordtest"
 	"platter/coord/zkclient"
-	"platter/coord/zkserver"
 	"platter/engine/batch"
 	"platter/engine/commitlog"
 	"platter/engine/store"
@@ -22,14 +20,13 @@ import (
 	"platter/replication/replica"
 )
 
-var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+var quiet = coordtest.Quiet
 
 // machine is one broker's disk with an embedded coordinator and what runs on it.
 type machine struct {
 	t    *testing.T
 	disk *memdisk.FS
-	addr string
-	zk   *zkserver.Server
+	zk   *coordtest.Coordinator // nil: another's
 	cfg  Config
 	dirs []string // beside /data
 
@@ -38,17 +35,17 @@ type machine struct {
 }
 
 func newMachine(t *testing.T) *machine {
-	m := &machine{t: t, disk: memdisk.New(memdisk.Options{}), addr: "127.0.0.1:0"}
+	m := &machine{t: t, disk: memdisk.New(memdisk.Options{})}
 	m.cfg = testConfig()
 	m.cfg.FS = m.disk
-	m.startCoordinator()
-	t.Cleanup(func() { m.zk.Close() })
+	m.zk = coordtest.Start(t, m.disk)
+	m.cfg.Servers = []string{m.zk.Addr}
 	return m
 }
 
 func testConfig() Config {
 	return Config{
-		SessionTimeout: 4 * time.Second,
+		SessionTimeout: coordtest.SessionTimeout,
 		ConnectTimeout: 10 * time.Second,
 		Clock:          clock.Real{}, Log: quiet,
 		SessionDir: "/data", BrokerID: 1, GenerateID: true, ReservedIDMax: 1000,
@@ -63,18 +60,6 @@ func testConfig() Config {
 		MinISR:     func(map[string]string) int { return 1 },
 		CheckTopic: func(map[string]string) error { return nil },
 	}
-}
-
-func (m *machine) startCoordinator() {
-	m.t.Helper()
-	srv, err := zkserver.Start(context.Background(), zkserver.Config{
-		FS: m.disk, Clock: clock.Real{}, Dir: "/zk", Addr: m.addr, TickMs: 100, Log: quiet,
-	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	m.zk, m.addr = srv, srv.Addr().String()
-	m.cfg.Servers = []string{m.addr}
 }
 
 // start runs a broker as cmd does.
@@ -102,13 +87,13 @@ func (m *machine) start() error {
 
 func (m *machine) mustStart() {
 	m.t.Helper()
-	must(m.t, m.start())
+	coordtest.Must(m.t, m.start())
 }
 
 func (m *machine) stop() {
 	m.t.Helper()
-	must(m.t, m.node.Stop(m.t.Context()))
-	must(m.t, m.store.Close(true))
+	coordtest.Must(m.t, m.node.Stop(m.t.Context()))
+	coordtest.Must(m.t, m.store.Close(true))
 }
 
 // kill ends the broker as a kill -9 does: the session lives on.
@@ -124,18 +109,18 @@ func (m *machine) kill() {
 func (m *machine) create(name string, partitions int32) {
 	m.t.Helper()
 	out := m.node.Controller().CreateTopics(m.t.Context(), []controller.NewTopic{{Name: name, PartitionCount: partitions, ReplicationFactor: -1}})
-	must(m.t, out[0].Err)
+	coordtest.Must(m.t, out[0].Err)
 }
 
 func (m *machine) produce(tp store.TP) commitlog.Appended {
 	m.t.Helper()
 	r, err := m.node.Host().Replica(tp)
-	must(m.t, err)
+	coordtest.Must(m.t, err)
 	b := record(m.t)
 	done := make(chan commitlog.Appended, 1)
 	r.Append(&replica.Append{Batches: []batch.Batch{b}, Acks: -1, Done: func(a commitlog.Appended) { done <- a }})
 	a := <-done
-	must(m.t, a.Err)
+	coordtest.Must(m.t, a.Err)
 	return a
 }
 
@@ -144,34 +129,8 @@ func record(t *testing.T) batch.Batch {
 	bl := batch.NewBuilder()
 	bl.Add(time.Now().UnixMilli(), []byte("k"), []byte("v"))
 	b, err := bl.Build()
-	must(t, err)
+	coordtest.Must(t, err)
 	return b
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for range 2000 {
-		if f() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("not in ten seconds: " + what)
-}
-
-func (m *machine) client() *zkclient.Client {
-	m.t.Helper()
-	zk, err := zkclient.Connect(m.t.Context(), zkclient.Config{Servers: []string{m.addr}, SessionTimeout: 4 * time.Second})
-	must(m.t, err)
-	m.t.Cleanup(zk.Drop)
-	return zk
 }
 
 // TestLife: create, write, stop, start; kill, start; what was written is there, in new terms.
@@ -184,7 +143,7 @@ func TestLife(t *testing.T) {
 		t.Fatalf("first record at %d", a.BaseOffset)
 	}
 	m.stop()
-	zk := m.client()
+	zk := m.zk.Client()
 	if names, _, err := zk.Children(t.Context(), cluster.BrokerIDsPath, nil); err != nil || len(names) != 0 {
 		t.Fatalf("after a clean stop there are %v, %v", names, err)
 	}
@@ -211,7 +170,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("after two restarts: %+v", p)
 	}
 	r, err := m.node.Host().Replica(tp)
-	must(t, err)
+	coordtest.Must(t, err)
 	if s, err := r.State(2); err != nil || s.HighWatermark != 3 || s.LogEnd != 3 || s.TopicID != m.node.Image().Topic("t").ID {
 		t.Errorf("state %+v, %v", s, err)
 	}
@@ -229,7 +188,7 @@ func TestDeleteAndRecreate(t *testing.T) {
 	tp := store.TP{Topic: "t", Partition: 1}
 	m.produce(tp)
 	id := m.node.Image().Topic("t").ID
-	must(t, m.node.Controller().DeleteTopics(t.Context(), []string{"t"})[0])
+	coordtest.Must(t, m.node.Controller().DeleteTopics(t.Context(), []string{"t"})[0])
 	if _, err := m.node.Host().Replica(tp); !errors.Is(err, replica.ErrUnknownPartition) {
 		t.Fatalf("replica of a deleted topic: %v", err)
 	}
@@ -265,13 +224,13 @@ func TestDirectoryFails(t *testing.T) {
 		return nil
 	})
 	r, err := m.node.Host().Replica(there)
-	must(t, err)
+	coordtest.Must(t, err)
 	done := make(chan commitlog.Appended, 1)
 	r.Append(&replica.Append{Batches: []batch.Batch{record(t)}, Acks: 1, Done: func(a commitlog.Appended) { done <- a }})
 	if a := <-done; a.Err == nil {
 		t.Fatal("written on a broken disk")
 	}
-	eventually(t, "the partition has no leader", func() bool {
+	coordtest.Eventually(t, "the partition has no leader", func() bool {
 		p := m.node.Image().Topic("t").Partitions[there.Partition]
 		return p.Leader == -1 && len(p.OfflineReplicas) == 1
 	})
@@ -293,7 +252,7 @@ func TestSecondBroker(t *testing.T) {
 	m := newMachine(t)
 	m.mustStart()
 	defer m.stop()
-	other := &machine{t: t, disk: memdisk.New(memdisk.Options{}), addr: m.addr, cfg: m.cfg}
+	other := &machine{t: t, disk: memdisk.New(memdisk.Options{}), cfg: m.cfg}
 	other.cfg.FS, other.cfg.BrokerID = other.disk, 2
 	if err := other.start(); !errors.Is(err, ErrRegistered) {
 		t.Errorf("a second broker: %v", err)
@@ -307,10 +266,10 @@ func TestSecondBroker(t *testing.T) {
 
 func TestForeignCluster(t *testing.T) {
 	m := newMachine(t)
-	zk := m.client()
-	must(t, zk.Ensure(t.Context(), cluster.BrokerIDsPath, nil))
+	zk := m.zk.Client()
+	coordtest.Must(t, zk.Ensure(t.Context(), cluster.BrokerIDsPath, nil))
 	_, err := zk.Create(t.Context(), cluster.BrokerPath(5), []byte(`{"version":5,"endpoints":["PLAINTEXT://h:1"],"jmx_port":-1}`), zkclient.Ephemeral)
-	must(t, err)
+	coordtest.Must(t, err)
 	var foreign *cluster.ForeignError
 	if err := m.start(); !errors.As(err, &foreign) || foreign.ID != 5 {
 		t.Fatalf("joined somebody's cluster: %v", err)
@@ -345,30 +304,30 @@ func TestConfigChange(t *testing.T) {
 	m.mustStart()
 	defer m.stop()
 	m.create("t", 1)
-	zk := m.client()
+	zk := m.zk.Client()
 	set := func(path, value, entity string) {
 		t.Helper()
 		err := zk.Ensure(t.Context(), path, nil)
-		must(t, err)
+		coordtest.Must(t, err)
 		_, err = zk.Set(t.Context(), path, []byte(value), -1)
-		must(t, err)
+		coordtest.Must(t, err)
 		_, err = zk.Create(t.Context(), cluster.ConfigChangeSequencePath(), cluster.EncodeConfigChange(entity), zkclient.PersistentSequential)
-		must(t, err)
+		coordtest.Must(t, err)
 	}
 	set("/config/topics/t", `{"version":1,"config":{"max.message.bytes":"77"}}`, "topics/t")
-	eventually(t, "the topic has its new limit", func() bool {
+	coordtest.Eventually(t, "the topic has its new limit", func() bool {
 		r, err := m.node.Host().Replica(store.TP{Topic: "t"})
 		return err == nil && r.Log().Config().MaxMessageBytes == 77 && m.node.Image().Topic("t").Configs["max.message.bytes"] == "77"
 	})
 	set("/config/brokers/<default>", `{"version":1,"config":{"a":"b"}}`, "brokers/<default>")
 	set("/config/brokers/1", `{"version":1,"config":{"c":"d"}}`, "brokers/1")
-	eventually(t, "the image has the brokers' overrides", func() bool {
+	coordtest.Eventually(t, "the image has the brokers' overrides", func() bool {
 		c := m.node.Image().BrokerConfigs
 		return c[""]["a"] == "b" && c["1"]["c"] == "d"
 	})
 	set("/config/topics/t", `junk`, "topics/t")
 	set("/config/topics/t", `{"version":1,"config":{}}`, "topics/t")
-	eventually(t, "the default is back", func() bool {
+	coordtest.Eventually(t, "the default is back", func() bool {
 		return m.node.Image().Topic("t").Configs["max.message.bytes"] == ""
 	})
 }
@@ -382,9 +341,9 @@ func TestExpiry(t *testing.T) {
 	first, old := m.node.epoch.Load(), m.node.zk.Load()
 	id, password := old.Session()
 	stolen, err := zkclient.Connect(t.Context(), zkclient.Config{Servers: m.cfg.Servers, SessionTimeout: m.cfg.SessionTimeout, SessionID: id, Password: password})
-	must(t, err)
-	must(t, stolen.Close())
-	eventually(t, "the broker is registered anew", func() bool {
+	coordtest.Must(t, err)
+	coordtest.Must(t, stolen.Close())
+	coordtest.Eventually(t, "the broker is registered anew", func() bool {
 		return m.node.epoch.Load() > first && m.node.Image().Topic("t").Partitions[0].LeaderEpoch == 1
 	})
 	if a := m.produce(store.TP{Topic: "t"}); a.BaseOffset != 0 {
@@ -402,15 +361,15 @@ func TestCoordinatorAway(t *testing.T) {
 	m.mustStart()
 	defer m.stop()
 	m.create("t", 1)
-	must(t, m.zk.Close())
+	m.zk.Stop()
 	m.produce(store.TP{Topic: "t"})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if out := m.node.Controller().CreateTopics(ctx, []controller.NewTopic{{Name: "u", PartitionCount: 1, ReplicationFactor: 1}}); out[0].Err == nil {
 		t.Error("a topic was created without a coordinator")
 	}
-	m.startCoordinator()
-	eventually(t, "topics can be created again", func() bool {
+	m.zk.Restart()
+	coordtest.Eventually(t, "topics can be created again", func() bool {
 		out := m.node.Controller().CreateTopics(t.Context(), []controller.NewTopic{{Name: "v", PartitionCount: 1, ReplicationFactor: 1}})
 		return out[0].Err == nil || errors.Is(out[0].Err, controller.ErrTopicExists)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"platter/coord/cluster"
 	"platter/coord/controller"
+	"platter/coord/internal/coordtest"
 	"platter/coord/internal/realzk"
 	"platter/coord/zkclient"
 	"platter/engine/store"
@@ -18,7 +19,7 @@ func TestMain(m *testing.M) { realzk.Main(m) }
 // whose znodes take several multis, and its deletion.
 func TestApacheZooKeeper(t *testing.T) {
 	addr := realzk.Addr(t)
-	m := &machine{t: t, disk: memdisk.New(memdisk.Options{}), addr: addr, cfg: testConfig()}
+	m := &machine{t: t, disk: memdisk.New(memdisk.Options{}), cfg: testConfig()}
 	m.cfg.FS, m.cfg.Servers, m.cfg.Chroot = m.disk, []string{addr}, "/deep/"+cluster.NewUUID().String()
 	m.mustStart()
 	m.create("t", 3)
@@ -40,11 +41,11 @@ func TestApacheZooKeeper(t *testing.T) {
 		t.Errorf("producer id %d, %v", id, err)
 	}
 	m.create("big", 3000) // more than one multi
-	must(t, m.node.Controller().DeleteTopics(t.Context(), []string{"big"})[0])
+	coordtest.Must(t, m.node.Controller().DeleteTopics(t.Context(), []string{"big"})[0])
 	m.stop()
 
 	zk, err := zkclient.Connect(t.Context(), zkclient.Config{Servers: m.cfg.Servers, Chroot: m.cfg.Chroot, SessionTimeout: 4 * time.Second})
-	must(t, err)
+	coordtest.Must(t, err)
 	defer zk.Close()
 	topics, _, err := zk.Children(t.Context(), cluster.TopicsPath, nil)
 	if err != nil || len(topics) != 1 || topics[0] != "t" {
@@ -59,7 +60,7 @@ func TestApacheZooKeeper(t *testing.T) {
 // TestApacheZooKeeperExpiry: the session expires at the server while the broker lives.
 func TestApacheZooKeeperExpiry(t *testing.T) {
 	addr := realzk.Addr(t)
-	m := &machine{t: t, disk: memdisk.New(memdisk.Options{}), addr: addr, cfg: testConfig()}
+	m := &machine{t: t, disk: memdisk.New(memdisk.Options{}), cfg: testConfig()}
 	m.cfg.FS, m.cfg.Servers, m.cfg.Chroot = m.disk, []string{addr}, "/"+cluster.NewUUID().String()
 	m.mustStart()
 	defer m.stop()
@@ -67,11 +68,11 @@ func TestApacheZooKeeperExpiry(t *testing.T) {
 	first := m.node.epoch.Load()
 	id, password := m.node.zk.Load().Session()
 	thief, err := zkclient.Connect(t.Context(), zkclient.Config{Servers: m.cfg.Servers, SessionTimeout: m.cfg.SessionTimeout, SessionID: id, Password: password})
-	must(t, err)
-	must(t, thief.Close())
-	eventually(t, "the broker is registered anew and leads again", func() bool {
+	coordtest.Must(t, err)
+	coordtest.Must(t, thief.Close())
+	coordtest.Eventually(t, "the broker is registered anew and leads again", func() bool {
 		return m.node.epoch.Load() > first && m.node.Image().Topic("t").Partitions[0].LeaderEpoch == 1
 	})
 	out := m.node.Controller().CreateTopics(t.Context(), []controller.NewTopic{{Name: "u", PartitionCount: 1, ReplicationFactor: 1}})
-	must(t, out[0].Err)
+	coordtest.Must(t, out[0].Err)
 }
