@@ -261,6 +261,8 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 	// Before the node in the list of stops, so after it in time.
 	last := len(b.stops) - 1
 	b.stops = append(b.stops[:last:last], step{"the store", func(context.Context) error { return s.Close(true) }}, b.stops[last])
+	// Once the node has stopped nobody knows the high watermarks any more.
+	b.atStop("the checkpoints", func(context.Context) error { return s.Checkpoint() })
 	return nil
 }
 

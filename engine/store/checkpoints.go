@@ -39,16 +39,16 @@ func (s *Store) writeRecovery(d *dataDir) error {
 	})
 }
 
-// writeMarks writes the high watermarks. What nobody replicates yet keeps the one it had.
+// writeMarks writes the high watermarks. What nobody replicates now keeps the one it had.
 func (s *Store) writeMarks(d *dataDir) error {
 	return d.marks.write(func() checkpoint.Offsets {
 		return s.gather(d, func(h *held) int64 {
 			if s.c.HighWatermark != nil {
 				if mark, ok := s.c.HighWatermark(h.tp); ok {
-					return mark
+					h.mark.Store(mark)
 				}
 			}
-			return h.checkpoint
+			return h.mark.Load()
 		})
 	})
 }

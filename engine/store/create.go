@@ -85,7 +85,7 @@ func (s *Store) claim(tp TP, h *held, id UUID) (stale bool, err error) {
 	}
 	dir := h.dir.join(dirName(tp))
 	h.dir.doubt(dir)
-	err = h.dir.marks.lower(h.checkpoint, tp) // one that was not trusted is not to be found again
+	err = h.dir.marks.lower(h.mark.Load(), tp) // one that was not trusted is not to be found again
 	if err == nil {
 		err = h.dir.writeTopicID(dir, id)
 	}

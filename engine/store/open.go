@@ -255,8 +255,10 @@ func (s *Store) loadOne(ctx context.Context, at location, p *Progress) {
 	if id == (UUID{}) && !d.clean {
 		mark = 0 // it may be of an earlier log of this name
 	}
+	h := &held{tp: tp, log: l, dir: d, id: id}
+	h.mark.Store(mark)
 	s.mu.Lock()
-	s.logs[tp] = &held{tp: tp, log: l, dir: d, id: id, checkpoint: mark}
+	s.logs[tp] = h
 	d.count++
 	s.mu.Unlock()
 	atomic.AddInt64(&p.LogsDone, 1)

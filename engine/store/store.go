@@ -39,6 +39,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"platter/engine/checkpoint"
 	"platter/engine/commitlog"
@@ -110,12 +111,13 @@ const OpenFilesDefault = 512
 
 // held is one log that is here. Its fields do not change, but for what has a comment.
 type held struct {
-	tp         TP
-	log        *commitlog.Log
-	dir        *dataDir
-	id         UUID  // guarded by Store.mu: an unknown one is learnt
-	cleanAtMs  int64 // the flusher's: when the log was last seen with nothing to sync
-	checkpoint int64 // high watermark at start
+	tp        TP
+	log       *commitlog.Log
+	dir       *dataDir
+	id        UUID  // guarded by Store.mu: an unknown one is learnt
+	cleanAtMs int64 // the flusher's: when the log was last seen with nothing to sync
+	// mark is the last high watermark that anybody told: at start the checkpoint's.
+	mark atomic.Int64
 }
 
 // Store holds the logs.
@@ -195,10 +197,11 @@ func (s *Store) All() []TP {
 	return tps
 }
 
-// HighWatermarkCheckpoint is what replication-offset-checkpoint said at start; 0 for a log created since.
+// HighWatermarkCheckpoint is what replication-offset-checkpoint says: as found at start, or as written since; 0 for a
+// log that was created since.
 func (s *Store) HighWatermarkCheckpoint(tp TP) int64 {
 	if h := s.find(tp); h != nil {
-		return h.checkpoint
+		return h.mark.Load()
 	}
 	return 0
 }
