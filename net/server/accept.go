@@ -2,71 +2,47 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"time"
+
+	ioconn "platter/io/conn"
 )
 
-// errTooMany is the cause when an address has all the connections that it may have.
-var errTooMany = errors.New("max.connections.per.ip reached")
-
-// acceptBackoffMax bounds the pause after a failed accept (descriptors exhausted: it will pass).
-const acceptBackoffMax = time.Second
-
+// accept takes the connections that the limits let in, until the listener is closed.
 func (s *Server) accept(l Listener) {
 	defer s.wg.Done()
-	backoff := 5 * time.Millisecond
-	for s.waitForRoom() {
+	for {
 		nc, err := l.Accept()
 		if err != nil {
-			if s.stopping.Load() || errors.Is(err, net.ErrClosed) {
-				return
-			}
-			s.log.Warn("accept failed", "listener", l.Name, "err", err)
-			select {
-			case <-time.After(backoff):
-			case <-s.stop:
-				return
-			}
-			backoff = min(2*backoff, acceptBackoffMax)
-			continue
+			return // closed
 		}
-		backoff = 5 * time.Millisecond
 		s.admit(l, nc)
 	}
 }
 
-// waitForRoom blocks while max.connections is reached; false when the server stops.
-func (s *Server) waitForRoom() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.cfg.ConnectionsMax > 0 && len(s.conns) >= s.cfg.ConnectionsMax && !s.stopping.Load() {
-		s.freed.Wait()
+// refused is told of every connection over a limit, and of failed accepts: descriptors run out, and that
+// passes.
+func (s *Server) refused(remote net.Addr, cause error) {
+	switch {
+	case remote == nil:
+		s.log.Warn("accept failed", "err", cause)
+	case errors.Is(cause, ioconn.ErrAddressLimit):
+		s.log.Warn("connection refused", "peer", remote.String(), "err", cause, "setting", "max.connections.per.ip")
+	default:
+		s.log.Warn("connection refused", "peer", remote.String(), "err", cause)
 	}
-	return !s.stopping.Load()
 }
 
-// admit registers the connection and starts its goroutines, or closes it.
+// admit registers the connection and starts its goroutines.
 func (s *Server) admit(l Listener, nc net.Conn) {
-	ip := hostOf(nc.RemoteAddr())
-	s.setBuffers(nc)
-	c := newConn(s, l.Name, ip, nc)
+	c := newConn(s, l.Name, nc)
 	s.mu.Lock()
-	limit, known := s.cfg.ConnectionsOverrides[ip]
-	if !known {
-		limit = s.cfg.ConnectionsPerIPMax
-	}
-	over := (limit > 0 || known) && s.perIP[ip] >= limit
-	if over || s.stopping.Load() {
+	if s.stopping.Load() {
 		s.mu.Unlock()
 		nc.Close()
-		if over {
-			s.log.Warn("connection refused", "peer", nc.RemoteAddr().String(), "err", fmt.Errorf("%w: %d", errTooMany, limit))
-		}
 		return
 	}
 	s.conns[c] = struct{}{}
-	s.perIP[ip]++
 	s.wg.Add(2)
 	s.mu.Unlock()
 	s.cfg.Metrics.ConnectionOpened()
@@ -78,36 +54,12 @@ func (s *Server) admit(l Listener, nc net.Conn) {
 func (s *Server) forget(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
-	if s.perIP[c.ip]--; s.perIP[c.ip] <= 0 {
-		delete(s.perIP, c.ip)
-	}
-	s.freed.Broadcast()
 	s.mu.Unlock()
 	s.cfg.Metrics.ConnectionClosed()
 }
 
-// setBuffers applies the socket buffer settings; a system that refuses them keeps its own.
-func (s *Server) setBuffers(nc net.Conn) {
-	tc, ok := nc.(*net.TCPConn)
-	if !ok {
-		return
-	}
-	_ = tc.SetNoDelay(true)
-	if s.cfg.SendBufferBytes > 0 {
-		_ = tc.SetWriteBuffer(s.cfg.SendBufferBytes)
-	}
-	if s.cfg.ReceiveBufferBytes > 0 {
-		_ = tc.SetReadBuffer(s.cfg.ReceiveBufferBytes)
-	}
-}
-
-func hostOf(a net.Addr) string {
-	host, _, err := net.SplitHostPort(a.String())
-	if err != nil {
-		return a.String()
-	}
-	return host
-}
+// trimEvery is how long frames' memory is kept that nobody needs.
+const trimEvery = 30 * time.Second
 
 // janitor closes the connections whose deadline has passed. One goroutine looks at all of them, so that
 // the data path sets a number instead of a timer.
@@ -120,10 +72,14 @@ func (s *Server) janitor() {
 	tick = max(tick/8, 10*time.Millisecond)
 	t := time.NewTicker(tick)
 	defer t.Stop()
+	trim := time.NewTicker(trimEvery)
+	defer trim.Stop()
 	for {
 		select {
 		case <-s.stop:
 			return
+		case <-trim.C:
+			s.pool.Trim()
 		case now := <-t.C:
 			for _, c := range s.list() {
 				c.checkDeadlines(now.UnixNano())

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	ioconn "platter/io/conn"
 	"platter/net/frame"
 )
 
@@ -29,13 +30,10 @@ type Client struct{ Name, Version string }
 type conn struct {
 	Conn
 	s  *Server
-	ip string
 	nc net.Conn
 
-	in  input  // the reader's
-	out output // the reader's
-	// usual is the size of the last whole frame: who delivered one gets as much at once for the next.
-	usual int
+	frames *ioconn.FrameReader // the reader's
+	out    output              // the reader's
 
 	ctx    context.Context // ends when no more requests come: the peer is gone, or the broker stops
 	cancel context.CancelFunc
@@ -61,16 +59,16 @@ type conn struct {
 	idleSince                   atomic.Int64
 }
 
-func newConn(s *Server, listener, ip string, nc net.Conn) *conn {
+func newConn(s *Server, listener string, nc net.Conn) *conn {
 	c := &conn{
 		Conn: Conn{ID: s.nextID.Add(1), Listener: listener, Remote: nc.RemoteAddr(), Local: nc.LocalAddr()},
 		s:    s,
-		ip:   ip,
 		nc:   nc,
 	}
 	c.out = output{Conn: nc, c: c}
 	c.gone, c.leave = context.WithCancel(context.Background())
 	c.ctx, c.cancel = context.WithCancel(c.gone)
+	c.frames = c.newFrameReader()
 	c.ready.L, c.room.L = &c.mu, &c.mu
 	c.goroutines.Store(2)
 	c.touch()

@@ -2,12 +2,12 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"net"
 	"runtime"
 	"testing"
-	"time"
+
+	ioconn "platter/io/conn"
 )
 
 // announced is what each peer of the test says that it will send.
@@ -47,7 +47,7 @@ func TestLargeFramesArriveWhole(t *testing.T) {
 	h.produce = func(r *Request) { got = bytes.Clone(r.Body); r.Answer(echo(r), nil) }
 	_, dial, _ := start(t, h, nil)
 	nc := dial()
-	for _, size := range []int{0, 1, aheadBytes - 8, aheadBytes, firstBytes, firstBytes + 1, 3 << 20, 40 << 20, 100} {
+	for _, size := range []int{0, 1, aheadBytes - 8, aheadBytes, ioconn.FirstBytes, ioconn.FirstBytes + 1, 3 << 20, 40 << 20, 100} {
 		body := make([]byte, size)
 		for i := range body {
 			body[i] = byte(i * 7)
@@ -57,33 +57,6 @@ func TestLargeFramesArriveWhole(t *testing.T) {
 		if !bytes.Equal(got, body) {
 			t.Fatalf("a body of %d bytes came as another of %d", size, len(got))
 		}
-	}
-}
-
-func TestBudget(t *testing.T) {
-	g := newBudget(100 << 10)
-	ctx := context.Background()
-	a, _ := g.buffer(ctx, 64<<10)
-	over, _ := g.buffer(ctx, 64<<10) // the one that may go over
-	if !over.over || a.over {
-		t.Fatal("the second buffer should be the overdraft")
-	}
-	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
-	defer cancel()
-	if _, err := g.buffer(short, 4<<10); err == nil {
-		t.Fatal("a third buffer went over the budget")
-	}
-	got := make(chan *buffer)
-	go func() { b, _ := g.buffer(ctx, 4<<10); got <- b }()
-	if err := over.grow(ctx, 1<<20); err != nil { // it may go on to be whole
-		t.Fatal(err)
-	}
-	over.free()
-	b := <-got
-	a.free()
-	b.free()
-	if g.used != 0 || g.overdrawn {
-		t.Fatalf("%d bytes are still held, overdrawn %v", g.used, g.overdrawn)
 	}
 }
 
@@ -101,9 +74,5 @@ func TestManyLargeFramesShareTheBudget(t *testing.T) {
 	for _, nc := range conns {
 		expect(t, nc, 1)
 	}
-	eventually(t, "all memory is given back", func() bool {
-		s.budget.mu.Lock()
-		defer s.budget.mu.Unlock()
-		return s.budget.used == 0
-	})
+	eventually(t, "all memory is given back", func() bool { return s.pool.Usage().Used == 0 })
 }

@@ -2,18 +2,14 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"time"
-)
 
-// Causes that end a connection, for the log and for tests.
-var (
-	ErrFrameSize = errors.New("frame size is out of bounds")
-	ErrTLS       = errors.New("a TLS hello on a plaintext listener")
-	ErrHTTP      = errors.New("an HTTP request on a Kafka listener")
-	ErrCutShort  = errors.New("connection ended inside a frame")
+	"platter/io/buf"
+	ioconn "platter/io/conn"
 )
 
 // read is the reader's goroutine.
@@ -25,9 +21,9 @@ func (c *conn) read() {
 			c.readEnded(err)
 			return
 		}
-		h, body, produce, err := c.s.cfg.Handler.Accept(b.bytes)
+		h, body, produce, err := c.s.cfg.Handler.Accept(b.B)
 		if err != nil {
-			b.free()
+			b.Release()
 			c.fail(err)
 			return
 		}
@@ -83,7 +79,7 @@ func (c *conn) enqueue(r *Request) bool {
 	}
 	direct := r.produce && c.next == len(c.queue)
 	c.queue = append(c.queue, r)
-	c.held += int64(len(r.frame.bytes))
+	c.held += int64(len(r.frame.B))
 	if direct {
 		c.next++
 		r.handedOver = true
@@ -141,4 +137,39 @@ func (c *conn) settle(r *Request) {
 func (c *conn) overBounds() bool {
 	cfg := &c.s.cfg
 	return len(c.queue) >= cfg.QueuedRequestsMax || c.held > cfg.QueuedRequestBytesMax/4
+}
+
+// aheadBytes is a connection's read-ahead.
+const aheadBytes = 8 << 10
+
+// headerBytesMin is a request header without a client id: key, version, correlation id.
+const headerBytesMin = 8
+
+func (c *conn) newFrameReader() *ioconn.FrameReader {
+	return ioconn.NewFrameReader(c.ctx, c.nc, ioconn.FrameConfig{
+		Pool: c.s.pool, BytesMin: headerBytesMin, BytesMax: c.s.cfg.RequestBytesMax,
+		AheadBytes: aheadBytes, Progress: c.progress, BeforeRead: c.flush,
+	})
+}
+
+// progress is told how many bytes a frame waits for, and 0 at its end.
+func (c *conn) progress(bytes int) {
+	if bytes > 0 {
+		c.readDeadline.Store(c.transferDeadline(int64(bytes)))
+	} else {
+		c.readDeadline.Store(0)
+	}
+}
+
+// readFrame reads one frame, which the caller releases. io.EOF comes only between frames.
+func (c *conn) readFrame() (*buf.Buffer, error) {
+	b, err := c.frames.Next()
+	switch {
+	case errors.Is(err, ioconn.ErrFrameSize):
+		return nil, fmt.Errorf("%w (socket.request.max.bytes)", err)
+	case errors.As(err, new(*net.OpError)) && !errors.Is(err, ioconn.ErrCutShort) &&
+		!errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, net.ErrClosed):
+		return nil, fmt.Errorf("%w: %w", errGone, err) // between frames that is no news
+	}
+	return b, err
 }

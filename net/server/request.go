@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"platter/io/buf"
 	"platter/net/frame"
 	"platter/net/wire"
 )
@@ -17,7 +18,7 @@ type Request struct {
 	Received time.Time
 
 	c          *conn
-	frame      *buffer
+	frame      *buf.Buffer
 	produce    bool // goes to Handler.Produce
 	done       bool // answered; reply and err are set
 	handedOver bool // the handler was called
@@ -55,7 +56,7 @@ func (r *Request) free() {
 	if r.reply != nil {
 		r.reply.Release()
 	}
-	r.frame.free()
+	r.frame.Release()
 	*r = Request{}
 	requests.Put(r)
 }

@@ -20,10 +20,13 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"platter/io/buf"
+	ioconn "platter/io/conn"
 	"platter/net/console"
 	"platter/net/frame"
 	"platter/net/wire"
@@ -75,14 +78,12 @@ var ErrStopped = errors.New("the broker is stopping")
 
 // Server serves connections from Start to Close.
 type Server struct {
-	cfg    Config
-	log    *LimitedLog
-	budget *budget
+	cfg  Config
+	log  *LimitedLog
+	pool *buf.Pool
 
 	mu    sync.Mutex
 	conns map[*conn]struct{}
-	perIP map[string]int
-	freed sync.Cond // a connection went; with mu
 
 	nextID   atomic.Uint64
 	stopping atomic.Bool
@@ -97,14 +98,22 @@ func New(c Config) (*Server, error) {
 	}
 	c.setDefaults()
 	s := &Server{
-		cfg:    c,
-		log:    NewLimitedLog(c.Log),
-		budget: newBudget(c.QueuedRequestBytesMax),
-		conns:  map[*conn]struct{}{},
-		perIP:  map[string]int{},
-		stop:   make(chan struct{}),
+		cfg:   c,
+		log:   NewLimitedLog(c.Log),
+		pool:  buf.New(c.QueuedRequestBytesMax),
+		conns: map[*conn]struct{}{},
+		stop:  make(chan struct{}),
 	}
-	s.freed.L = &s.mu
+	gate := ioconn.NewGate(ioconn.Limits{
+		Max: c.ConnectionsMax, WaitAtMax: true,
+		PerAddressMax: c.ConnectionsPerIPMax, PerAddress: c.ConnectionsOverrides,
+		SendBufferBytes: c.SendBufferBytes, ReceiveBufferBytes: c.ReceiveBufferBytes,
+		Refused: s.refused,
+	})
+	s.cfg.Listeners = slices.Clone(c.Listeners)
+	for i, l := range s.cfg.Listeners {
+		s.cfg.Listeners[i].Listener = gate.Listener(l.Listener)
+	}
 	return s, nil
 }
 
@@ -154,7 +163,6 @@ func (s *Server) Close(ctx context.Context) error {
 		l.Close()
 	}
 	s.mu.Lock()
-	s.freed.Broadcast()
 	for c := range s.conns {
 		c.stopReading()
 	}

@@ -266,7 +266,7 @@ func TestALongPollEndsWithItsPeer(t *testing.T) {
 	nc.Close()
 	<-ended
 	eventually(t, "the connection is forgotten", func() bool { return len(s.list()) == 0 })
-	eventually(t, "all memory is given back", func() bool { return s.budget.used == 0 })
+	eventually(t, "all memory is given back", func() bool { return s.pool.Usage().Used == 0 })
 }
 
 func TestAPeerThatIsDoneSendingGetsItsAnswers(t *testing.T) {
@@ -304,11 +304,7 @@ func TestBadFramesCostTheirConnectionOnly(t *testing.T) {
 			eventually(t, "the log names "+c.cause, func() bool { return strings.Contains(log.String(), c.cause) })
 			send(t, good, request(1, 7))
 			expect(t, good, 7)
-			eventually(t, "all memory is given back", func() bool {
-				s.budget.mu.Lock()
-				defer s.budget.mu.Unlock()
-				return s.budget.used == 0
-			})
+			eventually(t, "all memory is given back", func() bool { return s.pool.Usage().Used == 0 })
 		})
 	}
 }
@@ -452,8 +448,8 @@ func TestCloseCutsOffWhatDoesNotFinish(t *testing.T) {
 	}
 	expectClosed(t, nc)
 	h.answer(1) // late: it only gives its memory back
-	if s.budget.used != 0 {
-		t.Fatalf("%d bytes are still held", s.budget.used)
+	if used := s.pool.Usage().Used; used != 0 {
+		t.Fatalf("%d bytes are still held", used)
 	}
 }
 
@@ -504,9 +500,5 @@ func TestAnyMixKeepsItsOrder(t *testing.T) {
 		expect(t, nc, want...)
 		expectClosed(t, nc)
 	}
-	eventually(t, "all memory is given back", func() bool {
-		s.budget.mu.Lock()
-		defer s.budget.mu.Unlock()
-		return s.budget.used == 0
-	})
+	eventually(t, "all memory is given back", func() bool { return s.pool.Usage().Used == 0 })
 }

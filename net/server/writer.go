@@ -83,7 +83,7 @@ func (c *conn) finish(r *Request, to net.Conn) bool {
 			c.queue = c.queue[1:]
 		}
 		c.next--
-		c.held -= int64(len(r.frame.bytes))
+		c.held -= int64(len(r.frame.B))
 	}
 	c.mu.Unlock()
 	c.room.Signal()
