@@ -269,7 +269,6 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 // dirFailed takes note of a data directory that went offline. A broker without any left ends, as Kafka's
 // does: it could only refuse, and a new start recovers what can be recovered.
 func (b *Broker) dirFailed(dir string, cause error) {
-	b.o.Log.Error("a data directory is offline", "dir", dir, "err", cause)
 	b.node.OnOffline(dir, cause)
 	if int(b.offline.Add(1)) == len(b.o.Config.List("log.dirs")) {
 		b.fatal <- fmt.Errorf("no data directory is left; the last to fail was %s: %w", dir, cause)

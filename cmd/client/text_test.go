@@ -130,3 +130,19 @@ func TestSplitterLimit(t *testing.T) {
 		t.Errorf("read %d bytes of a record that may have %d", s.to, slabBytes)
 	}
 }
+
+// FuzzFormat: any format is refused or formats any record.
+func FuzzFormat(f *testing.F) {
+	for _, s := range []string{"%s", `%t/%p/%o %T %k=%s\n`, `\x41%%`, "%", `\`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, format string) {
+		form, err := ParseFormat(format, true)
+		if err != nil {
+			return
+		}
+		for _, r := range records {
+			form(nil, r)
+		}
+	})
+}
