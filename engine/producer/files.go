@@ -64,8 +64,13 @@ func (s *State) WriteSnapshot(fs disk.FS, dir string, offset int64) (err error) 
 			err = cerr
 		}
 	}()
-	if err := f.Truncate(0); err != nil {
+	// Only what is there: ext4 writes a file back when it is closed after a truncation to nothing.
+	if size, err := f.Size(); err != nil {
 		return err
+	} else if size > 0 {
+		if err := f.Truncate(0); err != nil {
+			return err
+		}
 	}
 	_, err = f.WriteV([][]byte{EncodeSnapshot(s.Snapshot())}, 0)
 	return err

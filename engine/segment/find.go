@@ -152,7 +152,7 @@ func (s *Segment) walk(f disk.File, from OffsetEntry, below func(boundary) bool)
 	check := from.Pos > 0
 	for at.pos < size {
 		var sc Scanner
-		sc.init(f, at.pos, size, ScanOptions{LimitOffset: end})
+		sc.init(f, at.pos, size, ScanOptions{LimitOffset: end, near: true})
 		for sc.Next() {
 			b := sc.Batch()
 			if check && b.LastOffset() != from.Offset {

@@ -46,7 +46,7 @@ func (h *hint) write(s *Segment) error {
 	}
 	err := withFile(s.env, s.pathOf(h.suffix), disk.Create, func(f disk.File) error {
 		if !h.trimmed {
-			if err := f.Truncate(h.disk * h.width); err != nil {
+			if err := truncateTo(f, h.disk*h.width); err != nil {
 				return err
 			}
 			h.trimmed = true

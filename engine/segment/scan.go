@@ -44,6 +44,8 @@ type ScanOptions struct {
 	BatchBytesMax int64 // a longer batch is corrupt; 0: 1 GiB
 	NextOffset    int64 // batches must start at or above it
 	LimitOffset   int64 // batches must end below it; 0: no limit
+
+	near bool // the scan is expected to end soon: read little at first
 }
 
 // Scanner walks the batches of a .log file in order, with bounded memory: a chunk, or one batch when
@@ -73,6 +75,7 @@ const (
 	// A header-only scan over batches of this size and more reads just the headers.
 	sparseBatchBytes = 16 << 10
 	sparseReadBytes  = 512
+	nearReadBytes    = 4 << 10
 	denseReadBytes   = 64 << 10
 	// crcPos is where a batch's CRC stands, crcFromPos where the bytes start that it covers.
 	crcPos     = 17
@@ -140,6 +143,8 @@ func (s *Scanner) readHeader(pos int64) (size int64, err error) {
 		ahead = chunkBytes
 	} else if s.next-s.pos >= sparseBatchBytes {
 		ahead = sparseReadBytes
+	} else if s.o.near {
+		ahead = min(max(2*int64(len(s.win)), nearReadBytes), denseReadBytes)
 	}
 	p, err := s.view(pos, batch.HeaderBytes, ahead)
 	if err != nil {

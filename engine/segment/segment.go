@@ -108,7 +108,7 @@ func Create(env *Env, base, nowMs, reserve int64) (*Segment, error) {
 		if reserve > 0 && f.Preallocate(0, reserve) == nil {
 			s.reserved, s.releasable = reserve, true
 		}
-		return f.Truncate(0)
+		return truncateTo(f, 0)
 	})
 	if err != nil {
 		return nil, err
@@ -191,6 +191,15 @@ func withFile(env *Env, path string, m disk.Mode, fn func(disk.File) error) erro
 	}
 	defer ref.Release()
 	return fn(ref.File())
+}
+
+// truncateTo is Truncate where there is something to cut: ext4 writes a file back when it is closed after a
+// truncation to nothing.
+func truncateTo(f disk.File, size int64) error {
+	if have, err := f.Size(); err != nil || have == size {
+		return err
+	}
+	return f.Truncate(size)
 }
 
 func (s *Segment) logf(format string, args ...any) {
