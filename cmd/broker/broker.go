@@ -291,6 +291,8 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 		Clock:       b.clock,
 		Log:         b.o.Log.With("part", "api"),
 		Metrics:     b.metrics,
+
+		FetchFilesMax: b.budget.files / 2,
 	})
 	overrides, err := c.PerIPOverrides()
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 //     within the request's and the partition's limit;
 //   - a fetch that finds less than min.bytes is held for max.wait.ms, unless a partition has an error;
 //     it ends early when the client goes away or the broker stops;
-//   - records are file ranges, pinned until the reply was sent; nothing is copied here;
+//   - records are file ranges, pinned until the reply was sent; nothing is copied here. How many may be
+//     pinned is bounded: what is left out, the next fetch brings;
 //   - consumers read up to the high watermark, or the last stable offset when they ask for committed
 //     records; there are no aborted transactions yet;
 //   - followers do not fetch yet: a replica id is NOT_LEADER_OR_FOLLOWER;
@@ -38,6 +39,8 @@ type fetch struct {
 	resp    wire.FetchResponse
 	parts   []fetchPart
 	iso     replica.Isolation
+	held    int64 // file ranges pinned
+	cut     bool  // partitions were left out for want of pins
 	release func()
 }
 
@@ -105,14 +108,23 @@ func (f *fetch) find() {
 	}
 }
 
-// read reads all partitions anew, within the request's bounds.
+// read reads all partitions anew, within the request's bounds. With more partitions than one fetch may
+// pin files of, each read starts at another one, so that none is always the last.
 func (f *fetch) read() {
+	f.unpin()
 	left := min(int64(max(f.req.MaxBytes, 0)), f.h.Config.Int64("fetch.max.bytes"))
-	first := true
+	first, start := true, 0
+	if int64(len(f.parts)) > f.h.pins.each {
+		start = int(f.h.pins.turn.Add(1) % uint64(len(f.parts)))
+	}
 	for i := range f.parts {
-		part := &f.parts[i]
-		part.unpin()
+		part := &f.parts[(start+i)%len(f.parts)]
 		if part.from == nil {
+			continue
+		}
+		if !f.h.pins.room(f.held) {
+			f.cut = true
+			part.look()
 			continue
 		}
 		most := min(int64(max(part.q.MaxBytes, 0)), left)
@@ -124,8 +136,30 @@ func (f *fetch) read() {
 		if part.read.SizeBytes > 0 {
 			first = false
 			left = max(left-part.read.SizeBytes, 0)
+			f.held += f.h.pins.take(len(part.read.Ranges))
 		}
 	}
+}
+
+// look takes the partition's state without reading: the next fetch may.
+func (part *fetchPart) look() {
+	part.state, part.err = part.from.State(part.q.CurrentLeaderEpoch)
+	if part.err == nil && !part.state.IsLeader {
+		part.err = replica.ErrNotLeader
+	}
+}
+
+// unpin gives up what was read.
+func (f *fetch) unpin() {
+	for i := range f.parts {
+		part := &f.parts[i]
+		if part.pinned {
+			part.read.Release()
+		}
+		part.read, part.pinned = commitlog.Read{}, false
+	}
+	f.h.pins.give(f.held)
+	f.held, f.cut = 0, false
 }
 
 // satisfied says whether there is enough to answer with.
@@ -141,7 +175,7 @@ func (f *fetch) satisfied() bool {
 		}
 		size += part.read.SizeBytes
 		// A bound or a segment's end cut the read short: waiting brings nothing more.
-		if part.read.SizeBytes > 0 && part.read.NextOffset < f.limit(part) {
+		if part.read.SizeBytes > 0 && (f.cut || part.read.NextOffset < f.limit(part)) {
 			return true
 		}
 	}
@@ -174,13 +208,15 @@ func (f *fetch) wait() {
 		if f.satisfied() {
 			return
 		}
+		f.unpin() // nothing is pinned while nothing happens
 		select {
 		case <-w.C:
+			continue
 		case <-over:
-			return
 		case <-f.c.ctx.Done():
-			return
 		}
+		f.read()
+		return
 	}
 }
 
@@ -239,18 +275,9 @@ func (f *fetch) reply() *frame.Reply {
 	return reply
 }
 
-func (part *fetchPart) unpin() {
-	if part.pinned {
-		part.read.Release()
-		part.pinned = false
-	}
-}
-
 // free unpins everything and gives f back.
 func (f *fetch) free() {
-	for i := range f.parts {
-		f.parts[i].unpin()
-	}
+	f.unpin()
 	f.req.Put()
 	clear(f.parts)
 	for i := range f.resp.Topics {

@@ -33,6 +33,9 @@ type Deps struct {
 	Clock       clock.Clock
 	Log         *slog.Logger
 	Metrics     *console.Metrics
+	// FetchFilesMax bounds the files that all fetches together keep open for replies under way; well
+	// below what the store may open. 0: a cautious default.
+	FetchFilesMax int
 }
 
 // Partition is a replica as the handlers use it (*replica.Replica).
@@ -80,6 +83,7 @@ type Handler struct {
 	Deps
 	rejects  *server.LimitedLog // what clients did wrong
 	metadata metadataCache
+	pins     pins
 }
 
 // New returns a handler over the broker's parts.
@@ -90,5 +94,7 @@ func New(d Deps) *Handler {
 	if d.Metrics == nil {
 		d.Metrics = console.NewMetrics()
 	}
-	return &Handler{Deps: d, rejects: server.NewLimitedLog(d.Log)}
+	h := &Handler{Deps: d, rejects: server.NewLimitedLog(d.Log)}
+	h.pins.init(d.FetchFilesMax)
+	return h
 }

@@ -213,3 +213,47 @@ func TestLongPoll(t *testing.T) {
 		p.receive(id, poll)
 	})
 }
+
+// TestFetchOfMorePartitionsThanFiles reads more partitions than files may be open, with a client that
+// takes its time to read the answers and one that wants all at once.
+func TestFetchOfMorePartitionsThanFiles(t *testing.T) {
+	const partitions = 200
+	b := startBroker(t, nil)
+	b.create("many", partitions)
+	p := b.dial()
+	for part := range int32(partitions) {
+		code(t, "produce", p.produce("many", part, records(1, "a")).ErrorCode, api.None)
+	}
+	all := fetchRequest("many", [16]byte{}, 0, 0)
+	q := all.Topics[0].Partitions[0]
+	all.Topics[0].Partitions = nil
+	for part := range int32(partitions) {
+		q.Partition = part
+		all.Topics[0].Partitions = append(all.Topics[0].Partitions, q)
+	}
+	all.MaxWaitMillis, all.MinBytes = 20_000, 1<<20
+	for range 20 {
+		b.dial().send(12, all) // never read
+	}
+	seen := map[int32]bool{}
+	for i := 0; len(seen) < partitions; i++ {
+		if i == 2000 {
+			t.Fatalf("%d fetches gave %d of %d partitions", i, len(seen), partitions)
+		}
+		some := 0
+		for _, part := range ask[*kmsg.FetchResponse](p, 12, all).Topics[0].Partitions {
+			code(t, "fetch", part.ErrorCode, api.None)
+			if part.HighWatermark != 1 {
+				t.Fatalf("partition %d: high watermark %d", part.Partition, part.HighWatermark)
+			}
+			if len(part.RecordBatches) > 0 {
+				seen[part.Partition] = true
+				some++
+			}
+		}
+		if some == 0 {
+			t.Fatal("a fetch gave nothing")
+		}
+	}
+	code(t, "produce", p.produce("many", 7, records(1, "b")).ErrorCode, api.None)
+}

@@ -78,7 +78,7 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 	must(t, err)
 	b.store, err = store.Open(ctx, store.Config{
 		FS: b.fs, Clock: clock.Real{}, Dirs: []string{"/data"}, BrokerID: 1, ClusterID: b.node.ClusterID(),
-		OpenFilesMax: 200, RecoveryThreadsPerDir: 2, RetentionCheckMs: 300_000, FlushCheckMs: 300_000, CheckpointMs: 300_000,
+		OpenFilesMax: 80, RecoveryThreadsPerDir: 2, RetentionCheckMs: 300_000, FlushCheckMs: 300_000, CheckpointMs: 300_000,
 		TopicConfig: b.node.TopicConfig, HighWatermark: b.node.HighWatermark, OnOffline: b.node.OnOffline,
 	}, nil)
 	must(t, err)
@@ -92,7 +92,7 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 	h := api.New(api.Deps{
 		BrokerID: b.node.BrokerID(), Replicas: api.HostReplicas(b.node.Host()), Image: b.node.Image,
 		Controller: b.node.Controller(), ProducerIDs: b.node.ProducerIDs(), Config: cfg,
-		Clock: clock.Real{}, Log: log, Metrics: b.metrics,
+		Clock: clock.Real{}, Log: log, Metrics: b.metrics, FetchFilesMax: 40,
 	})
 	b.server, err = server.New(server.Config{
 		Listeners: []server.Listener{{Name: "PLAINTEXT", Listener: l}}, Handler: h, Log: log, Metrics: b.metrics,
