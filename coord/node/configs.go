@@ -56,12 +56,30 @@ func (c *configs) put(kind, name string, values map[string]string) bool {
 		}
 	}
 	old, known := in[name]
-	if values == nil {
-		delete(in, name)
-		return known
-	}
 	in[name] = values
 	return !known || !maps.Equal(old, values)
+}
+
+// forget drops topics that were deleted: one of the same name will be read anew.
+func (c *configs) forget(topics []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range topics {
+		delete(c.topics, t)
+	}
+}
+
+// keep drops all topics but these.
+func (c *configs) keep(topics []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := make(map[string]map[string]string, len(topics))
+	for _, t := range topics {
+		if values, ok := c.topics[t]; ok {
+			kept[t] = values
+		}
+	}
+	c.topics = kept
 }
 
 // unknown are those of the topics that were never read.
@@ -198,8 +216,11 @@ func (n *Node) applyConfigChanges() error {
 	return nil
 }
 
-// reconfigure gives changed overrides to the replicas and the image.
+// reconfigure gives changed overrides to the replicas and the image; not while a push makes replicas by
+// the former ones.
 func (n *Node) reconfigure(entities []string) {
+	n.local.mu.Lock()
+	defer n.local.mu.Unlock()
 	for _, e := range entities {
 		kind, name, _ := cluster.ConfigEntity(e)
 		if kind == "brokers" {

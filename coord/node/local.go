@@ -46,10 +46,18 @@ func (l *local) LeaderAndISR(ctx context.Context, to cluster.Broker, r controlle
 		return nil, err
 	}
 	n := l.n
-	topics := make([]string, 0, len(r.Partitions))
+	var topics, fresh []string
 	for i := range r.Partitions {
-		topics = append(topics, r.Partitions[i].TP.Topic)
+		p := &r.Partitions[i]
+		if len(topics) > 0 && topics[len(topics)-1] == p.TP.Topic {
+			continue
+		}
+		topics = append(topics, p.TP.Topic)
+		if p.New { // what is known by that name is of an earlier topic
+			fresh = append(fresh, p.TP.Topic)
+		}
 	}
+	n.configs.forget(fresh)
 	if err := n.configs.ensure(ctx, n.zk.Load(), topics, n.log); err != nil {
 		return nil, err
 	}
@@ -164,13 +172,17 @@ func (l *local) UpdateMetadata(ctx context.Context, to cluster.Broker, r control
 		return err
 	}
 	n := l.n
-	var topics []string
+	var topics, deleted []string
 	for _, t := range r.Update.Topics {
 		if t.Deleted {
-			n.configs.put("topics", t.Name, nil) // one of the same name is read anew
+			deleted = append(deleted, t.Name)
 		} else {
 			topics = append(topics, t.Name)
 		}
+	}
+	n.configs.forget(deleted)
+	if r.Update.Full {
+		n.configs.keep(topics)
 	}
 	if err := n.configs.ensure(ctx, n.zk.Load(), topics, n.log); err != nil {
 		return err

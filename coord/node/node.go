@@ -83,6 +83,7 @@ type Node struct {
 	store   *store.Store
 	self    cluster.Broker // as registered; Epoch is in epoch
 	epoch   atomic.Int64
+	local   *local
 	control *controller.Controller
 	ids     *txn.ProducerIDs
 
@@ -203,6 +204,7 @@ func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.En
 	if err := n.register(ctx, zk, true); err != nil {
 		return err
 	}
+	n.local = &local{n: n}
 	n.control = controller.New(controller.Config{
 		BrokerID:              n.id,
 		PartitionCountDefault: n.cfg.PartitionCountDefault,
@@ -210,7 +212,7 @@ func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.En
 		DeleteDisabled:        n.cfg.DeleteDisabled,
 		CheckTopic:            n.cfg.CheckTopic,
 		Unclean:               func(topic string) bool { return n.configs.topic(topic)["unclean.leader.election.enable"] == "true" },
-		Brokers:               &local{n: n},
+		Brokers:               n.local,
 		Clock:                 n.cfg.Clock,
 		Log:                   n.cfg.Log,
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"platter/coord/cluster"
@@ -37,32 +38,41 @@ func (n *Node) settleIdentity(ctx context.Context, zk *session, s *store.Store) 
 }
 
 // refuseOthers: replication to other brokers is not there yet, so a second broker in a chroot would get
-// partitions that nobody can reach.
+// partitions that nobody can reach. One that is dead gets the time to expire.
 func (n *Node) refuseOthers(ctx context.Context, zk *session) error {
-	names, _, err := zk.Children(ctx, cluster.BrokerIDsPath, nil)
-	if err != nil {
-		return err
-	}
-	live, err := cluster.ReadBrokers(ctx, zk, names)
-	if err != nil {
-		return err
-	}
-	for _, b := range live {
-		if b.ID != n.id {
-			return fmt.Errorf("%w: broker %d is in this chroot; clusters of several brokers are not served yet", ErrRegistered, b.ID)
+	ctx, cancel := context.WithTimeout(ctx, ghostTime(zk))
+	defer cancel()
+	for {
+		names, _, err := zk.Children(ctx, cluster.BrokerIDsPath, nil)
+		if err != nil {
+			return err
+		}
+		live, err := cluster.ReadBrokers(ctx, zk, names)
+		if err != nil {
+			return err
+		}
+		live = slices.DeleteFunc(live, func(b cluster.Broker) bool { return b.ID == n.id })
+		if len(live) == 0 {
+			return nil
+		}
+		n.log("another broker is registered in this chroot; waiting for its end", "broker", live[0].ID)
+		if err := awaitDeletion(ctx, zk, cluster.BrokerPath(live[0].ID)); errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("%w: broker %d is in this chroot; clusters of several brokers are not served yet", ErrRegistered, live[0].ID)
+		} else if err != nil {
+			return err
 		}
 	}
-	return nil
 }
+
+// ghostTime is how long a dead broker's session can live.
+func ghostTime(zk *session) time.Duration { return zk.Timeout() * 3 / 2 }
 
 // register creates the broker's znode. While another session holds it, it waits: at start (wait set)
 // for as long as a dead session can live, else for as long as it takes.
 func (n *Node) register(ctx context.Context, zk *session, start bool) error {
-	deadline := time.Duration(0)
 	if start {
-		deadline = zk.Timeout() + zk.Timeout()/2
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, deadline)
+		ctx, cancel = context.WithTimeout(ctx, ghostTime(zk))
 		defer cancel()
 	}
 	warned := false
@@ -83,7 +93,7 @@ func (n *Node) register(ctx context.Context, zk *session, start bool) error {
 		if err := awaitDeletion(ctx, zk, cluster.BrokerPath(n.id)); err != nil {
 			if start && ctx.Err() != nil {
 				return fmt.Errorf("%w: under this broker's id %d, with a session that is alive (0x%x, waited %v): two brokers with one broker.id?",
-					ErrRegistered, n.id, uint64(owner), deadline)
+					ErrRegistered, n.id, uint64(owner), ghostTime(zk))
 			}
 			return err
 		}

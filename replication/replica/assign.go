@@ -9,18 +9,25 @@ import (
 // the replica serves in its new role. ErrStaleEpoch: the word is older than what is held, nothing
 // changed. Another error is the log's: then the replica serves nothing until the next Assign.
 func (r *Replica) Assign(a core.Assignment, nowMs int64) error {
+	ready, err := r.assign(a, nowMs)
+	finish(ready)
+	r.watchers.signal()
+	return err
+}
+
+func (r *Replica) assign(a core.Assignment, nowMs int64) ([]*op, error) {
 	r.assigning.Lock()
 	defer r.assigning.Unlock()
 	now := r.view.Load()
 	if now.stopped {
-		return ErrUnknownPartition
+		return nil, ErrUnknownPartition
 	}
 	r.mu.Lock()
 	stale := a.LeaderEpoch < r.core.LeaderEpoch() ||
 		a.LeaderEpoch == r.core.LeaderEpoch() && a.PartitionEpoch < r.core.PartitionEpoch()
 	r.mu.Unlock()
 	if stale {
-		return ErrStaleEpoch
+		return nil, ErrStaleEpoch
 	}
 	leads := a.Leader == r.self
 	term := now.term
@@ -48,45 +55,46 @@ func (r *Replica) Assign(a core.Assignment, nowMs int64) error {
 		underMin: r.core.Enough() != nil,
 	})
 	r.mu.Unlock()
-	finish(ready)
-	r.watchers.signal()
 	if err == nil {
 		err = refused
 	}
-	return err
+	return ready, err
 }
 
 // Stop ends the replica: appends and reads get ErrUnknownPartition from now on, and who waits for the
 // watermark gets ErrNotLeader. When it returns no append is on its way to the log.
 func (r *Replica) Stop() {
+	finish(r.stop())
+	r.watchers.signal()
+}
+
+func (r *Replica) stop() []*op {
 	r.assigning.Lock()
 	defer r.assigning.Unlock()
 	now := r.view.Load()
 	if now.stopped {
-		return
+		return nil
 	}
 	r.view.Store(&view{leader: core.NoLeader, epoch: now.epoch, stopped: true})
 	if now.term != nil {
 		now.term.end()
 	}
 	r.mu.Lock()
-	ready := r.settle(core.Work{Lost: true})
-	r.mu.Unlock()
-	finish(ready)
-	r.watchers.signal()
+	defer r.mu.Unlock()
+	return r.settle(core.Work{Lost: true})
 }
 
 // SetConfig gives the topic's new settings.
 func (r *Replica) SetConfig(c commitlog.Config, minISR int) {
 	r.log.SetConfig(c)
 	r.assigning.Lock() // a view is made anew from the one before
-	defer r.assigning.Unlock()
 	r.mu.Lock()
 	ready := r.settle(r.core.SetConfig(minISR, core.Written))
 	v := *r.view.Load()
 	v.underMin = r.core.Enough() != nil
 	r.view.Store(&v)
 	r.mu.Unlock()
+	r.assigning.Unlock()
 	finish(ready)
 	r.watchers.signal()
 }
