@@ -18,7 +18,7 @@ func TestChunkEdgesAgainstTwin(t *testing.T) {
 		at := rnd.IntN(len(noise) - n)
 		return noise[at : at+n]
 	}
-	for round := range 60 {
+	for round := range 15 {
 		var recs []rec
 		for size := 0; size < 300<<10; {
 			r := rec{T: int64(rnd.IntN(1 << 30)), Key: some(1 << rnd.IntN(12)), Value: some(1 << rnd.IntN(18))}

@@ -111,7 +111,7 @@ func TestAnnouncedLengths(t *testing.T) {
 // What is decoded takes a bounded multiple of a body's bytes, whatever the body. The worst are arrays of
 // the smallest elements.
 func TestDecodedSize(t *testing.T) {
-	const size = 256 << 10
+	const size = 64 << 10
 	for key := range int16(kmsg.MaxKey + 1) {
 		if kmsg.RequestForKey(key) == nil {
 			continue
