@@ -14,6 +14,7 @@ import (
 //	load [file=NAME]       a server.properties; prints what was warned of and refused, else "ok"
 //	show                   names, one a line: effective value and source
 //	topic                  a topic's overrides; prints what is wrong with them, else "ok"
+//	log                    the engine's settings for the last topic, in Go's form
 //	topic-show             names: effective value and source for the last topic
 //	listeners              listeners, advertised listeners, the brokers' one
 func TestTranscripts(t *testing.T) {
@@ -36,6 +37,9 @@ func TestTranscripts(t *testing.T) {
 				return "ok\n"
 			case "topic-show":
 				return show(d.Input, func(name string) (string, Source) { return b.TopicValue(name, overrides) })
+			case "log":
+				text := fmt.Sprintf("%+v", b.Log(overrides))
+				return strings.ReplaceAll(strings.Trim(text, "{}"), " ", "\n") + "\n"
 			case "listeners":
 				return fmt.Sprintf("%v\n%v\n%s\n", b.Listeners(), b.Advertised(), b.InterBroker())
 			}
