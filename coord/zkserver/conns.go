@@ -70,5 +70,6 @@ func (t *connTable) closeAll() {
 	t.closed = true
 	for c := range t.all {
 		c.close()
+		c.abandon()
 	}
 }

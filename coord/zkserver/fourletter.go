@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,6 +12,12 @@ import (
 type stats struct {
 	started        time.Time
 	received, sent atomic.Int64
+}
+
+// fourLetterWords are those that ZooKeeper knows.
+var fourLetterWords = []string{
+	"conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "ruok", "stmk", "srst", "srvr", "stat",
+	"wchc", "wchp", "wchs", "mntr", "isro", "hash",
 }
 
 // fourLetter answers a four-letter word that came in place of a connect request's length, and reports
@@ -23,7 +30,10 @@ func (s *Server) fourLetter(c *conn, word string) bool {
 	case "srvr":
 		text = s.srvr()
 	default:
-		return false
+		if !slices.Contains(fourLetterWords, word) {
+			return false
+		}
+		text = word + " is not executed because it is not in the whitelist."
 	}
 	c.raw(text)
 	return true

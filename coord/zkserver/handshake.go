@@ -3,6 +3,7 @@ package zkserver
 import (
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -62,31 +63,34 @@ func (s *Server) handshake(c *conn, r *frameReader) error {
 	return nil
 }
 
+var errNoSession = errors.New("no new session: the log has no room for it")
+
 // openSession makes a new session and waits until it is durable.
 func (s *Server) openSession(c *conn, q *zk.ConnectRequest, timeoutMs int32) error {
 	password := make([]byte, zk.PasswordBytes)
 	rand.Read(password)
 	id := s.sessions.nextID()
-	result := make(chan zk.Code, 1)
+	opened := make(chan *session, 1)
 	ok := s.queue.add(&proposal{
 		entry: tree.Entry{
 			Session: id, Op: zk.OpCreateSession,
 			Body: tree.SessionBody{TimeoutMs: timeoutMs, Password: password}.Append(nil),
 		},
 		done: func(r tree.Result) {
-			if r.Err == zk.OK {
-				c.session = s.sessions.add(id, password, timeoutMs, c)
+			if r.Err != zk.OK {
+				opened <- nil
+				return
 			}
-			result <- r.Err
+			opened <- s.sessions.add(id, password, timeoutMs, c)
 		},
 	})
 	if !ok {
 		return ErrClosed
 	}
 	select {
-	case code := <-result:
-		if code != zk.OK {
-			return fmt.Errorf("new session: %w", code)
+	case c.session = <-opened:
+		if c.session == nil {
+			return errNoSession
 		}
 	case <-s.stop:
 		return ErrClosed

@@ -145,7 +145,7 @@ func TestConnectionLimits(t *testing.T) {
 	closed(t, dialPeer(t, s.Addr()))
 	peers[0].call(t, zk.OpCloseSession, nil)
 	closed(t, peers[0])
-	for s.conns.count() > 2 {
+	for began := time.Now(); s.conns.count() > 2 && time.Since(began) < 10*time.Second; {
 		time.Sleep(time.Millisecond)
 	}
 	alive(t, s)

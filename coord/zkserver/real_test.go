@@ -43,7 +43,7 @@ func newWorld(t *testing.T, addr, root string) *world {
 
 func (w *world) open(t *testing.T, name string) {
 	p := dialAddr(t, w.addr)
-	if r, err := p.connect(zk.ConnectRequest{TimeoutMs: 4000, HasReadOnly: true}); err != nil || r.SessionID == 0 {
+	if r, err := p.connect(zk.ConnectRequest{TimeoutMs: 10_000, HasReadOnly: true}); err != nil || r.SessionID == 0 {
 		t.Fatal(r, err)
 	}
 	w.peers[name] = p

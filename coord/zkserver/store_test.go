@@ -218,3 +218,46 @@ func TestFailedSync(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestStuckDisk: requests beyond a connection's bound wait, and do not keep a failed server from ending.
+func TestStuckDisk(t *testing.T) {
+	d := faultdisk.New(memdisk.New(memdisk.Options{}), 1, clock.Real{})
+	s, err := Start(context.Background(), Config{FS: d, Clock: clock.Real{}, Dir: "/zk"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, s, 10_000)
+	if err := d.Script("sync log.*: hang"); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for range 2 * outstandingMax {
+			p.nc.Write(p.frame(zk.OpCreate, createBody("/a-", nil, 2)))
+		}
+	}()
+	for began := time.Now(); outstanding(s) < outstandingMax; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("the requests do not gather: ", outstanding(s))
+		}
+	}
+	if err := d.Script("sync log.*: EIO"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("the server does not end")
+	}
+}
+
+// outstanding is the number of requests that wait in connections' queues.
+func outstanding(s *Server) (n int) {
+	s.conns.mu.Lock()
+	defer s.conns.mu.Unlock()
+	for c := range s.conns.all {
+		c.qmu.Lock()
+		n += len(c.queue)
+		c.qmu.Unlock()
+	}
+	return n
+}

@@ -17,7 +17,7 @@ import (
 const jar = "/usr/share/java/zookeeper.jar"
 
 // TickMs is the server's tickTime: session timeouts are from 2 to 20 of it.
-const TickMs = 200
+const TickMs = 500
 
 var (
 	once sync.Once
@@ -53,9 +53,9 @@ func run() (string, func(), error) {
 	if _, err := os.Stat(jar); err != nil {
 		return "", nil, fmt.Errorf("Debian's package zookeeper: %w", err)
 	}
-	port, ok := freePort(22100, 22199)
-	if !ok {
-		return "", nil, fmt.Errorf("no port from 22100 to 22199 is free")
+	port, claim, err := reserve(22100, 22199)
+	if err != nil {
+		return "", nil, err
 	}
 	dir, err := os.MkdirTemp("", "real-zookeeper")
 	if err != nil {
@@ -80,6 +80,7 @@ func run() (string, func(), error) {
 	stop := func() {
 		pipe.Close()
 		cmd.Wait()
+		claim.Close()
 		os.RemoveAll(dir)
 	}
 	for began := time.Now(); !serves(addr); time.Sleep(20 * time.Millisecond) {
@@ -104,13 +105,20 @@ func serves(addr string) bool {
 	return strings.Contains(string(answer), "Mode: standalone")
 }
 
-func freePort(from, to int) (int, bool) {
+// reserve takes a port that is free, and that no other test's server is about to take: the claim is a UDP
+// socket of the same number, which lives as long as the server.
+func reserve(from, to int) (int, io.Closer, error) {
 	for port := from; port <= to; port++ {
-		ln, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
-		if err == nil {
-			ln.Close()
-			return port, true
+		at := fmt.Sprint("127.0.0.1:", port)
+		claim, err := net.ListenPacket("udp", at)
+		if err != nil {
+			continue
 		}
+		if ln, err := net.Listen("tcp", at); err == nil {
+			ln.Close()
+			return port, claim, nil
+		}
+		claim.Close()
 	}
-	return 0, false
+	return 0, nil, fmt.Errorf("no port from %d to %d is free", from, to)
 }
