@@ -75,3 +75,21 @@ func repeat(ctx context.Context, c *child, runs int, work func() (int64, error))
 	}
 	return out, nil
 }
+
+// fill writes n bytes, for the source to send from the page cache.
+func fill(path string, n int64) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, 1<<20)
+	for i := range buf {
+		buf[i] = byte(i * 131)
+	}
+	for n > 0 && err == nil {
+		var k int
+		k, err = f.Write(buf[:min(n, int64(len(buf)))])
+		n -= int64(k)
+	}
+	return errors.Join(err, f.Close())
+}

@@ -45,33 +45,27 @@ type Row struct {
 type Result struct {
 	Bench       string `json:"bench"`
 	Durability  string `json:"durability"`
-	Acks        int16  `json:"acks"`
+	Acks        int16  `json:"acks,omitempty"`
+	FetchBytes  int32  `json:"fetch_bytes,omitempty"`
 	RecordBytes int    `json:"record_bytes"`
 	Rows        []Row  `json:"rows"`
 }
 
 // session is the two processes of one bench, over one temporary directory.
 type session struct {
-	o            Options
-	dir          string
-	bare, broker *child
-	admin        *kadm.Client
-	client       *kgo.Client
+	o      Options
+	dir    string
+	broker *child
+	admin  *kadm.Client
+	client *kgo.Client
 }
 
-func open(ctx context.Context, o Options, bareArgs func(dir string) ([]string, error)) (*session, error) {
+func open(ctx context.Context, o Options) (*session, error) {
 	dir, err := tempDir(o.Dir)
 	if err != nil {
 		return nil, err
 	}
 	s := &session{o: o, dir: dir}
-	args, err := bareArgs(dir)
-	if err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	if s.bare, err = startBare(o.Exe, args...); err != nil {
-		return nil, errors.Join(err, s.close())
-	}
 	if s.broker, err = startBroker(ctx, o.Exe, dir, o.Settings); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -86,10 +80,8 @@ func (s *session) close() error {
 	if s.client != nil {
 		s.client.Close()
 	}
-	for _, c := range []*child{s.bare, s.broker} {
-		if c != nil {
-			c.stop()
-		}
+	if s.broker != nil {
+		s.broker.stop()
 	}
 	return os.RemoveAll(s.dir)
 }
@@ -133,11 +125,16 @@ func (s *session) pairs(ctx context.Context, row *Row, bare, broker func() (stat
 // Produce measures socket to log against ceiling's sink. The payload is the record batches; both sides
 // receive the very same frames.
 func Produce(ctx context.Context, o Options) (res *Result, err error) {
-	s, err := open(ctx, o, func(dir string) ([]string, error) { return []string{"--sink", dir}, nil })
+	s, err := open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	bare, err := startBare(o.Exe, "--sink", s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer bare.stop()
 	res = &Result{Bench: "produce", Durability: "pagecache", Acks: o.Acks, RecordBytes: o.RecordBytes}
 	for n, size := range o.BatchBytes {
 		b, _, err := rawload.Shape{BatchBytes: size, RecordBytes: o.RecordBytes}.Batch()
@@ -151,8 +148,8 @@ func Produce(ctx context.Context, o Options) (res *Result, err error) {
 		row := Row{BatchBytes: size}
 		stopProfile := s.profile(ctx, n == len(o.BatchBytes)-1)
 		err = s.pairs(ctx, &row, func() (stats.Sample, error) {
-			return s.bare.measure(func() (int64, error) {
-				return bytes, rawload.Pipeline(s.bare.addr, frames, count, o.InFlight, 8, nil)
+			return bare.measure(func() (int64, error) {
+				return bytes, rawload.Pipeline(bare.addr, frames, count, o.InFlight, 8, nil)
 			})
 		}, func() (stats.Sample, error) {
 			if err := s.createTopic(ctx, topic); err != nil {
@@ -171,50 +168,69 @@ func Produce(ctx context.Context, o Options) (res *Result, err error) {
 	return res, nil
 }
 
-// Fetch measures log to socket, from the page cache, against ceiling's sendfile.
+// Fetch measures log to socket, from the page cache, against ceiling's sendfile over the very same
+// segment file and with the same send buffer: how the pages came to be in the cache, and how much of them
+// a socket holds, weighs on what sending them costs.
 func Fetch(ctx context.Context, o Options) (res *Result, err error) {
-	s, err := open(ctx, o, func(dir string) ([]string, error) {
-		file := filepath.Join(dir, "source")
-		return []string{"--source", file}, fill(file, o.RunBytes)
-	})
+	o.Settings = append([]string{
+		fmt.Sprintf("log.segment.bytes=%d", segmentBytes), "socket.send.buffer.bytes=" + sendBufferBytes,
+	}, o.Settings...)
+	o.RunBytes = min(o.RunBytes, segmentBytes-segmentBytes/8)
+	s, err := open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	res = &Result{Bench: "fetch", Durability: "pagecache", RecordBytes: o.RecordBytes}
+	res = &Result{Bench: "fetch", Durability: "pagecache", RecordBytes: o.RecordBytes, FetchBytes: o.FetchBytes}
 	for n, size := range o.BatchBytes {
-		shape := rawload.Shape{BatchBytes: size, RecordBytes: o.RecordBytes}
-		b, records, err := shape.Batch()
+		row, err := s.fetchRow(ctx, size, n == len(o.BatchBytes)-1)
 		if err != nil {
-			return nil, err
-		}
-		topic := fmt.Sprintf("bench-%d", size)
-		if err := s.createTopic(ctx, topic); err != nil {
-			return nil, err
-		}
-		count := int(max(1, o.RunBytes/int64(len(b))))
-		bytes := int64(count) * int64(len(b))
-		frames := [][]byte{rawload.ProduceFrame(topic, 0, 1, b)}
-		if err := rawload.Pipeline(s.broker.addr, frames, count, o.InFlight, 0, rawload.CheckProduce); err != nil {
-			return nil, err
-		}
-		row := Row{BatchBytes: size}
-		stopProfile := s.profile(ctx, n == len(o.BatchBytes)-1)
-		err = s.pairs(ctx, &row, func() (stats.Sample, error) {
-			return s.bare.measure(func() (int64, error) {
-				return rawload.FetchBare(s.bare.addr, o.FetchBytes, bytes, o.RunBytes)
-			})
-		}, func() (stats.Sample, error) {
-			return s.broker.measure(func() (int64, error) {
-				return rawload.Fetch(s.broker.addr, topic, o.FetchBytes, bytes, int64(len(b)), records)
-			})
-		})
-		if err := errors.Join(err, stopProfile(), s.deleteTopic(ctx, topic)); err != nil {
 			return nil, err
 		}
 		res.Rows = append(res.Rows, row)
 	}
 	return res, nil
+}
+
+const (
+	segmentBytes    = 1<<31 - 1 // the largest that Kafka's settings allow
+	sendBufferBytes = "102400"  // the broker's default
+)
+
+func (s *session) fetchRow(ctx context.Context, size int, last bool) (row Row, err error) {
+	o := s.o
+	row = Row{BatchBytes: size}
+	b, records, err := rawload.Shape{BatchBytes: size, RecordBytes: o.RecordBytes}.Batch()
+	if err != nil {
+		return row, err
+	}
+	topic := fmt.Sprintf("bench-%d", size)
+	if err := s.createTopic(ctx, topic); err != nil {
+		return row, err
+	}
+	count := int(max(1, o.RunBytes/int64(len(b))))
+	bytes := int64(count) * int64(len(b))
+	frames := [][]byte{rawload.ProduceFrame(topic, 0, 1, b)}
+	if err := rawload.Pipeline(s.broker.addr, frames, count, o.InFlight, 0, rawload.CheckProduce); err != nil {
+		return row, err
+	}
+	bare, err := startBare(o.Exe, "--source", filepath.Join(s.dir, "data", topic+"-0", "00000000000000000000.log"),
+		"--send-buffer", sendBufferBytes)
+	if err != nil {
+		return row, err
+	}
+	defer bare.stop()
+	stopProfile := s.profile(ctx, last)
+	err = s.pairs(ctx, &row, func() (stats.Sample, error) {
+		return bare.measure(func() (int64, error) {
+			return rawload.FetchBare(bare.addr, o.FetchBytes, bytes, bytes)
+		})
+	}, func() (stats.Sample, error) {
+		return s.broker.measure(func() (int64, error) {
+			return rawload.Fetch(s.broker.addr, topic, o.FetchBytes, bytes, int64(len(b)), records)
+		})
+	})
+	return row, errors.Join(err, stopProfile(), s.deleteTopic(ctx, topic))
 }
 
 // profile starts a CPU profile of the broker when it is wanted; the returned func waits for it.
@@ -225,22 +241,4 @@ func (s *session) profile(ctx context.Context, last bool) func() error {
 	done := make(chan error, 1)
 	go func() { done <- s.broker.saveProfile(ctx, s.o.ProfilePath, 10*time.Second) }()
 	return func() error { return <-done }
-}
-
-// fill writes n bytes, so that the bare source reads from the page cache what the broker reads.
-func fill(path string, n int64) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	buf := make([]byte, 1<<20)
-	for i := range buf {
-		buf[i] = byte(i * 131)
-	}
-	for n > 0 && err == nil {
-		var k int
-		k, err = f.Write(buf[:min(n, int64(len(buf)))])
-		n -= int64(k)
-	}
-	return errors.Join(err, f.Close())
 }

@@ -23,9 +23,15 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Serve answers connections on l until it is closed. With sink every connection appends to a file of its
-// own in dir; else every connection reads from file.
-func Serve(l net.Listener, sink bool, dir, file string) error {
+// Options say which program to be.
+type Options struct {
+	SinkDir         string // each connection appends to a file of its own here
+	SourceFile      string // each connection reads this file; used when SinkDir is empty
+	SendBufferBytes int    // of a connection's socket, as the broker's socket.send.buffer.bytes; -1: the system's
+}
+
+// Serve answers connections on l until it is closed.
+func Serve(l net.Listener, o Options) error {
 	for n := 0; ; n++ {
 		c, err := l.Accept()
 		if errors.Is(err, net.ErrClosed) {
@@ -36,16 +42,21 @@ func Serve(l net.Listener, sink bool, dir, file string) error {
 		}
 		go func() {
 			defer c.Close()
-			if err := serveOne(c.(*net.TCPConn), sink, dir, file, n); err != nil && !errors.Is(err, io.EOF) {
+			if err := serveOne(c.(*net.TCPConn), o, n); err != nil && !errors.Is(err, io.EOF) {
 				fmt.Fprintln(os.Stderr, "ceiling:", err)
 			}
 		}()
 	}
 }
 
-func serveOne(c *net.TCPConn, sink bool, dir, file string, n int) error {
-	if sink {
-		f, err := os.CreateTemp(dir, fmt.Sprintf("sink-%d-", n))
+func serveOne(c *net.TCPConn, o Options, n int) error {
+	if o.SendBufferBytes > 0 {
+		if err := c.SetWriteBuffer(o.SendBufferBytes); err != nil {
+			return err
+		}
+	}
+	if o.SinkDir != "" {
+		f, err := os.CreateTemp(o.SinkDir, fmt.Sprintf("sink-%d-", n))
 		if err != nil {
 			return err
 		}
@@ -53,7 +64,7 @@ func serveOne(c *net.TCPConn, sink bool, dir, file string, n int) error {
 		defer f.Close()
 		return receive(c, f)
 	}
-	f, err := os.Open(file)
+	f, err := os.Open(o.SourceFile)
 	if err != nil {
 		return err
 	}
@@ -92,7 +103,7 @@ func receive(c net.Conn, f *os.File) error {
 	}
 }
 
-// send is the source's loop; TCPConn.ReadFrom of a limited file is sendfile(2) on Linux.
+// send is the source's loop.
 func send(c *net.TCPConn, f *os.File) error {
 	r := bufio.NewReaderSize(c, 64)
 	var req [16]byte
@@ -101,10 +112,7 @@ func send(c *net.TCPConn, f *os.File) error {
 			return err
 		}
 		pos, n := int64(binary.BigEndian.Uint64(req[:])), int64(binary.BigEndian.Uint64(req[8:]))
-		if _, err := f.Seek(pos, io.SeekStart); err != nil {
-			return err
-		}
-		if _, err := c.ReadFrom(&io.LimitedReader{R: f, N: n}); err != nil {
+		if err := sendRange(c, f, pos, n); err != nil {
 			return err
 		}
 	}

@@ -21,8 +21,12 @@ func JSON(w io.Writer, v any) error {
 // Broker prints a produce or fetch bench. Figures are medians; a ratio is broker over bare program, by
 // pairs of neighbouring runs, with the smallest and largest pair beside it.
 func Broker(w io.Writer, r *brokerbench.Result) error {
-	fmt.Fprintf(w, "bench %s: durability %s, acks %d, records of %d bytes, one partition, one connection\n",
-		r.Bench, r.Durability, r.Acks, r.RecordBytes)
+	shape := fmt.Sprintf("acks %d", r.Acks)
+	if r.FetchBytes > 0 {
+		shape = fmt.Sprintf("%d bytes a fetch, from the page cache", r.FetchBytes)
+	}
+	fmt.Fprintf(w, "bench %s: durability %s, %s, records of %d bytes, one partition, one connection\n",
+		r.Bench, r.Durability, shape, r.RecordBytes)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "batch bytes\tbare MB/s\tCPU s/GB\tbroker MB/s\tCPU s/GB\tbytes per CPU s\t(min–max)\tthroughput\t(min–max)\t")
 	for _, row := range r.Rows {

@@ -236,6 +236,7 @@ func newBenchRestart() *cobra.Command {
 // newBenchBare is the bare program that the other benches start as a process of its own.
 func newBenchBare() *cobra.Command {
 	var sink, source string
+	var sendBuffer int
 	cmd := &cobra.Command{
 		Use:    "bare",
 		Short:  "Serve as a bare program on a free port of loopback, and print the address",
@@ -254,10 +255,11 @@ func newBenchBare() *cobra.Command {
 				l.Close()
 			}()
 			fmt.Fprintln(cmd.OutOrStdout(), l.Addr())
-			return ceiling.Serve(l, sink != "", sink, source)
+			return ceiling.Serve(l, ceiling.Options{SinkDir: sink, SourceFile: source, SendBufferBytes: sendBuffer})
 		},
 	}
 	cmd.Flags().StringVar(&sink, "sink", "", "append what is received to files in this directory")
 	cmd.Flags().StringVar(&source, "source", "", "send this file")
+	cmd.Flags().IntVar(&sendBuffer, "send-buffer", -1, "bytes of a socket's send buffer; -1: the system's")
 	return cmd
 }
