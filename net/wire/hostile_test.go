@@ -161,6 +161,25 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
+// Frames of Produce may be large; the number of partitions in them may not.
+func TestTooManyPartitions(t *testing.T) {
+	for n, want := range map[int]error{ElementsMax - 1: nil, ElementsMax: ErrTooMany, 1_000_000: ErrTooMany} {
+		p := kmsg.NewPtrProduceRequest()
+		p.Version = 3
+		p.Topics = []kmsg.ProduceRequestTopic{{Topic: "t", Partitions: make([]kmsg.ProduceRequestTopicPartition, n)}}
+		body := p.AppendTo(nil)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if err := hotOrKmsg(KeyProduce, 3, body); !errors.Is(err, want) {
+			t.Errorf("%d partitions: %v, want %v", n, err, want)
+		}
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 32<<20 {
+			t.Errorf("%d partitions: %d MiB taken", n, taken>>20)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for key := range int16(kmsg.MaxKey + 1) {
 		if req := kmsg.RequestForKey(key); req != nil {

@@ -7,6 +7,7 @@ type reader struct {
 	p     []byte
 	pos   int
 	flex  bool // compact lengths and tagged fields
+	elems int  // of all arrays so far
 	field string
 	err   error
 }
@@ -131,6 +132,10 @@ func (r *reader) array(field string, elemBytes int) int {
 		return 0
 	case n < 0 || n > (len(r.p)-r.pos)/elemBytes:
 		r.fail(field, ErrShort)
+		return 0
+	}
+	if r.elems += n; r.elems > ElementsMax {
+		r.fail(field, ErrTooMany)
 		return 0
 	}
 	return n

@@ -38,11 +38,17 @@ var (
 	ErrVarint = errors.New("varint is too long")
 	// ErrTooLarge: the body is larger than BodyBytesMax.
 	ErrTooLarge = errors.New("request is too large for its kind")
+	// ErrTooMany: more than ElementsMax topics and partitions.
+	ErrTooMany = errors.New("too many topics and partitions in one request")
 	// ErrUnknownKey: no such API key.
 	ErrUnknownKey = errors.New("API key is unknown")
 	// ErrVersion: the API key has no such version.
 	ErrVersion = errors.New("API version is unknown")
 )
+
+// ElementsMax bounds the topics and partitions of one Produce or Fetch, whose frames may be large: each
+// takes many times its bytes in memory, here and above.
+const ElementsMax = 1 << 17
 
 // DecodeError is a request that is not what its header says. Pos counts from the body's first byte,
 // for errors in the header from the frame's; -1 when unknown.
