@@ -12,8 +12,6 @@ import (
 	"platter/io/memdisk"
 )
 
-func TestMain(m *testing.M) { realzk.Main(m) }
-
 const (
 	worldPeers = 3
 	worldSteps = 60
