@@ -15,7 +15,7 @@ import (
 const (
 	// backoffMin doubles up to backoffMax, once every server was tried in vain.
 	backoffMin = 5 * time.Millisecond
-	backoffMax = time.Second
+	backoffMax = 500 * time.Millisecond
 	// settledTime is how long a connection must live for the next loss to start from no backoff.
 	settledTime = time.Second
 	// setWatchesBytes bounds one SetWatches request, far below jute.maxbuffer.

@@ -27,8 +27,8 @@ type conn struct {
 
 	qmu   sync.Mutex
 	qroom sync.Cond
-	queue []queued // requests behind a write that is under way, in order; the first is a write
-	dead  bool     // nobody reads any more: the queue is empty and stays so
+	queue []*request // nil: a write that is under way; else a read that waits for the one before it
+	dead  bool       // nobody reads any more: the queue is empty and stays so
 
 	omu      sync.Mutex
 	out      []byte // frames to send
@@ -37,9 +37,6 @@ type conn struct {
 	last     bool // close once out is sent
 	closed   bool
 }
-
-// queued is a write (req nil) or a read that waits for it.
-type queued struct{ read *request }
 
 func newConn(nc net.Conn) *conn {
 	c := &conn{nc: nc}
@@ -63,7 +60,7 @@ func (c *conn) push(read *request) {
 		c.qroom.Wait()
 	}
 	if !c.dead {
-		c.queue = append(c.queue, queued{read})
+		c.queue = append(c.queue, read)
 	}
 }
 
@@ -77,8 +74,8 @@ func (c *conn) committed(s *Server, p *proposal, r tree.Result) {
 	}
 	c.answerWrite(p, r)
 	n := 1
-	for n < len(c.queue) && c.queue[n].read != nil {
-		s.read(c, c.queue[n].read)
+	for n < len(c.queue) && c.queue[n] != nil {
+		s.read(c, c.queue[n])
 		n++
 	}
 	rest := copy(c.queue, c.queue[n:])
