@@ -17,8 +17,12 @@ import (
 // (ZkNodeChangeNotificationListener).
 const changeExpiry = 15 * time.Minute
 
-// configs are the overrides of topics and brokers, as last read. The inner maps are immutable.
+// configs are the overrides of topics and brokers, as last read. The inner maps are immutable. Of a topic's,
+// only those are kept that check finds nothing wrong with: any tool may write there.
 type configs struct {
+	check func(overrides map[string]string) error
+	log   func(msg string, args ...any)
+
 	mu      sync.Mutex
 	topics  map[string]map[string]string
 	brokers map[string]map[string]string // "" is the cluster default
@@ -26,8 +30,8 @@ type configs struct {
 	armed   atomic.Bool                  // a watch on the changes is set
 }
 
-func newConfigs() *configs {
-	return &configs{topics: map[string]map[string]string{}, brokers: map[string]map[string]string{}}
+func newConfigs(check func(map[string]string) error, log func(string, ...any)) *configs {
+	return &configs{check: check, log: log, topics: map[string]map[string]string{}, brokers: map[string]map[string]string{}}
 }
 
 // topic gives a topic's overrides; nil when none are known.
@@ -96,7 +100,7 @@ func (c *configs) unknown(topics []string) []string {
 }
 
 // load reads all overrides.
-func (c *configs) load(ctx context.Context, zk *session, log func(string, ...any)) error {
+func (c *configs) load(ctx context.Context, zk *session) error {
 	var entities []string
 	for _, kind := range []string{"topics", "brokers"} {
 		names, _, err := zk.Children(ctx, "/config/"+kind, nil)
@@ -107,13 +111,13 @@ func (c *configs) load(ctx context.Context, zk *session, log func(string, ...any
 			entities = append(entities, kind+"/"+name)
 		}
 	}
-	_, err := c.read(ctx, zk, entities, log)
+	_, err := c.read(ctx, zk, entities)
 	return err
 }
 
 // read reads entities ("topics/t") anew and gives those that changed. A value that makes no sense is
 // reported, and the former one stays.
-func (c *configs) read(ctx context.Context, zk *session, entities []string, log func(string, ...any)) (changed []string, err error) {
+func (c *configs) read(ctx context.Context, zk *session, entities []string) (changed []string, err error) {
 	paths := make([]string, len(entities))
 	for i, e := range entities {
 		paths[i] = "/config/" + e
@@ -131,9 +135,12 @@ func (c *configs) read(ctx context.Context, zk *session, entities []string, log 
 			return nil, n.Err
 		default:
 			if values, err = cluster.DecodeConfig(n.Data); err != nil {
-				log("overrides are not usable; the former ones stay", "path", n.Path, "err", err)
+				c.log("overrides are not usable; the former ones stay", "path", n.Path, "err", err)
 				continue
 			}
+		}
+		if kind == "topics" {
+			values = c.sane(name, values)
 		}
 		if c.put(kind, name, values) {
 			changed = append(changed, entities[i])
@@ -142,8 +149,28 @@ func (c *configs) read(ctx context.Context, zk *session, entities []string, log 
 	return changed, nil
 }
 
+// sane leaves out what is wrong with a topic's overrides, reporting it.
+func (c *configs) sane(topic string, values map[string]string) map[string]string {
+	if c.check == nil || c.check(values) == nil {
+		return values
+	}
+	good := map[string]string{}
+	for k, v := range values {
+		if err := c.check(map[string]string{k: v}); err != nil {
+			c.log("a topic's override is not usable, and does not count", "topic", topic, "err", err)
+			continue
+		}
+		good[k] = v
+	}
+	if err := c.check(good); err != nil {
+		c.log("a topic's overrides contradict each other, and do not count", "topic", topic, "err", err)
+		return map[string]string{}
+	}
+	return good
+}
+
 // ensure reads the overrides of topics that are new.
-func (c *configs) ensure(ctx context.Context, zk *session, topics []string, log func(string, ...any)) error {
+func (c *configs) ensure(ctx context.Context, zk *session, topics []string) error {
 	fresh := c.unknown(topics)
 	if len(fresh) == 0 {
 		return nil
@@ -151,7 +178,7 @@ func (c *configs) ensure(ctx context.Context, zk *session, topics []string, log 
 	for i, t := range fresh {
 		fresh[i] = "topics/" + t
 	}
-	_, err := c.read(ctx, zk, fresh, log)
+	_, err := c.read(ctx, zk, fresh)
 	return err
 }
 
@@ -206,7 +233,7 @@ func (n *Node) applyConfigChanges() error {
 			entities = append(entities, entity)
 		}
 	}
-	changed, err := c.read(n.life, zk, entities, n.log)
+	changed, err := c.read(n.life, zk, entities)
 	if err != nil {
 		return err
 	}

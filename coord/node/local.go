@@ -58,7 +58,7 @@ func (l *local) LeaderAndISR(ctx context.Context, to cluster.Broker, r controlle
 		}
 	}
 	n.configs.forget(fresh)
-	if err := n.configs.ensure(ctx, n.zk.Load(), topics, n.log); err != nil {
+	if err := n.configs.ensure(ctx, n.zk.Load(), topics); err != nil {
 		return nil, err
 	}
 	states := make([]host.PartitionState, len(r.Partitions))
@@ -184,7 +184,7 @@ func (l *local) UpdateMetadata(ctx context.Context, to cluster.Broker, r control
 	if r.Update.Full {
 		n.configs.keep(topics)
 	}
-	if err := n.configs.ensure(ctx, n.zk.Load(), topics, n.log); err != nil {
+	if err := n.configs.ensure(ctx, n.zk.Load(), topics); err != nil {
 		return err
 	}
 	n.changeImage(func(i *cluster.Image) *cluster.Image {

@@ -98,7 +98,8 @@ type Node struct {
 // Connect opens a session, refuses a chroot in which foreign brokers live (*cluster.ForeignError), makes
 // or reads the cluster id and reads all topics' overrides. It gives up after ConnectTimeout.
 func Connect(ctx context.Context, c Config) (*Node, error) {
-	n := &Node{cfg: c, configs: newConfigs(), wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	n := &Node{cfg: c, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+	n.configs = newConfigs(c.CheckTopic, n.log)
 	n.life, n.end = context.WithCancel(context.Background())
 	if c.ConnectTimeout > 0 {
 		var cancel context.CancelFunc
@@ -129,7 +130,7 @@ func (n *Node) prepare(ctx context.Context, s *session) error {
 		return err
 	}
 	n.clusterID = id
-	return n.configs.load(ctx, s, n.log)
+	return n.configs.load(ctx, s)
 }
 
 // refuseForeign: joining a cluster that is not ours would harm somebody's data.

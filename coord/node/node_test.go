@@ -83,8 +83,13 @@ func testConfig() Config {
 			}
 			return c
 		},
-		MinISR:     func(map[string]string) int { return 1 },
-		CheckTopic: func(map[string]string) error { return nil },
+		MinISR: func(map[string]string) int { return 1 },
+		CheckTopic: func(o map[string]string) error {
+			if _, bad := o["bad"]; bad {
+				return errors.New("bad is no setting")
+			}
+			return nil
+		},
 	}
 }
 
@@ -347,6 +352,11 @@ func TestConfigChange(t *testing.T) {
 	coordtest.Eventually(t, "the image has the brokers' overrides", func() bool {
 		c := m.node.Image().BrokerConfigs
 		return c[""]["a"] == "b" && c["1"]["c"] == "d"
+	})
+	set("/config/topics/t", `{"version":1,"config":{"bad":"x","max.message.bytes":"78"}}`, "topics/t")
+	coordtest.Eventually(t, "the good part counts", func() bool {
+		c := m.node.Image().Topic("t").Configs
+		return c["max.message.bytes"] == "78" && len(c) == 1
 	})
 	set("/config/topics/t", `junk`, "topics/t")
 	set("/config/topics/t", `{"version":1,"config":{}}`, "topics/t")
