@@ -1,60 +1,64 @@
 package zkserver
 
 import (
-	"fmt"
+	"context"
+	"errors"
 	"net"
 	"sync"
+
+	"platter/coord/zk"
+	ioconn "platter/io/conn"
 )
 
-// connTable counts connections against the limits.
+// frameBudgetBytes bounds the frames of all connections in memory. A frame is held while its request is
+// decoded and queued, so this is many times what is ever used.
+const frameBudgetBytes = 64 << 20
+
+func (s *Server) newFrameReader(nc net.Conn) *ioconn.FrameReader {
+	return ioconn.NewFrameReader(context.Background(), nc, ioconn.FrameConfig{Pool: s.frames, BytesMax: zk.MaxFrameBytes})
+}
+
+// limits are those of zoo.cfg.
+func (s *Server) limits() ioconn.Limits {
+	return ioconn.Limits{Max: s.config.MaxCnxns, PerAddressMax: s.config.MaxClientCnxns, Refused: s.refused}
+}
+
+// refused is told of every connection over a limit, and of failed accepts: descriptors run out, and that
+// passes.
+func (s *Server) refused(remote net.Addr, cause error) {
+	switch {
+	case remote == nil:
+		s.log.Warn("coordinator: accept", "err", cause)
+	case errors.Is(cause, ioconn.ErrAddressLimit):
+		s.log.Warn("coordinator: connection refused", "peer", remote, "err", cause, "setting", "maxClientCnxns")
+	default:
+		s.log.Warn("coordinator: connection refused", "peer", remote, "err", cause)
+	}
+}
+
+// connTable is the open connections.
 type connTable struct {
 	mu     sync.Mutex
-	max    int
-	maxOf  int // for each address; 0: no limit
 	all    map[*conn]struct{}
-	byHost map[string]int
 	closed bool
 }
 
-func (t *connTable) init(max, maxOf int) {
-	t.max, t.maxOf = max, maxOf
-	t.all, t.byHost = map[*conn]struct{}{}, map[string]int{}
-}
+func (t *connTable) init() { t.all = map[*conn]struct{}{} }
 
-func hostOf(c *conn) string {
-	host, _, err := net.SplitHostPort(c.nc.RemoteAddr().String())
-	if err != nil {
-		return c.nc.RemoteAddr().String()
-	}
-	return host
-}
-
-// add counts c in, or says which limit it would break.
-func (t *connTable) add(c *conn) error {
-	host := hostOf(c)
+// add takes c in; false once the table was closed.
+func (t *connTable) add(c *conn) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case t.closed:
-		return ErrClosed
-	case len(t.all) >= t.max:
-		return fmt.Errorf("%d connections, the most there may be", t.max)
-	case t.maxOf > 0 && t.byHost[host] >= t.maxOf:
-		return fmt.Errorf("%d connections from %s, the most there may be (maxClientCnxns)", t.maxOf, host)
+	if !t.closed {
+		t.all[c] = struct{}{}
 	}
-	t.all[c] = struct{}{}
-	t.byHost[host]++
-	return nil
+	return !t.closed
 }
 
 func (t *connTable) remove(c *conn) {
-	host := hostOf(c)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.all, c)
-	if t.byHost[host]--; t.byHost[host] <= 0 {
-		delete(t.byHost, host)
-	}
 }
 
 func (t *connTable) count() int {

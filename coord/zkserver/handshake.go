@@ -10,6 +10,7 @@ import (
 
 	"platter/coord/tree"
 	"platter/coord/zk"
+	ioconn "platter/io/conn"
 )
 
 // handshakeTime is how long a peer may take for its first frame.
@@ -17,11 +18,11 @@ const handshakeTime = 10 * time.Second
 
 // handshake reads the connect request and gives the connection its session, new or re-attached. With
 // neither session nor error the connection has had its answer and ends.
-func (s *Server) handshake(c *conn, r *frameReader) error {
+func (s *Server) handshake(c *conn, r *ioconn.FrameReader) error {
 	if err := c.nc.SetReadDeadline(time.Now().Add(handshakeTime)); err != nil {
 		return fmt.Errorf("handshake: %w", err)
 	}
-	word, err := r.peek4()
+	word, err := r.Peek()
 	if err != nil {
 		if err == io.EOF {
 			return err
@@ -31,14 +32,15 @@ func (s *Server) handshake(c *conn, r *frameReader) error {
 	if s.fourLetter(c, string(word)) {
 		return nil
 	}
-	frame, err := r.next()
+	frame, err := r.Next()
 	if err != nil {
 		return fmt.Errorf("handshake: %w", err)
 	}
-	d := zk.NewDecoder(frame)
+	defer frame.Release()
+	d := zk.NewDecoder(frame.B)
 	var q zk.ConnectRequest
 	if q.Decode(&d); d.Err() != nil {
-		return fmt.Errorf("connect request of %d bytes: %w", len(frame), d.Err())
+		return fmt.Errorf("connect request of %d bytes: %w", len(frame.B), d.Err())
 	}
 	if err := c.nc.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("handshake: %w", err)

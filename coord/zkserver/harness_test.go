@@ -159,7 +159,7 @@ func (x *script) send(t *testing.T, p *peer, input string) string {
 	p.nc.Write(out)
 	var text strings.Builder
 	for want > 0 {
-		b, err := p.frames.next()
+		b, err := p.read()
 		if err != nil {
 			fmt.Fprintln(&text, "closed")
 			break

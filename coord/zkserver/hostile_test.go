@@ -27,7 +27,7 @@ func alive(t *testing.T, s *Server) {
 func closed(t *testing.T, p *peer) {
 	t.Helper()
 	for {
-		if _, err := p.frames.next(); err != nil {
+		if _, err := p.read(); err != nil {
 			if ne, ok := err.(net.Error); ok && ne.Timeout() {
 				t.Fatal("the connection stays open")
 			}

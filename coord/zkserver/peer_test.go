@@ -2,17 +2,20 @@ package zkserver
 
 import (
 	"bytes"
+	"context"
 	"net"
 	"testing"
 	"time"
 
 	"platter/coord/zk"
+	"platter/io/buf"
+	ioconn "platter/io/conn"
 )
 
 // peer is a raw client: it sees frames, and nothing is done for it.
 type peer struct {
 	nc       net.Conn
-	frames   *frameReader
+	frames   *ioconn.FrameReader
 	id       int64
 	password []byte
 	xid      int32
@@ -32,13 +35,24 @@ func dialAddr(t testing.TB, addr string) *peer {
 	}
 	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(20 * time.Second))
-	return &peer{nc: nc, frames: newFrameReader(nc), ops: map[int32]zk.Op{}}
+	frames := ioconn.NewFrameReader(context.Background(), nc, ioconn.FrameConfig{Pool: buf.New(8 << 20), BytesMax: zk.MaxFrameBytes})
+	return &peer{nc: nc, frames: frames, ops: map[int32]zk.Op{}}
+}
+
+// read gives the next frame.
+func (p *peer) read() ([]byte, error) {
+	f, err := p.frames.Next()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Release()
+	return bytes.Clone(f.B), nil
 }
 
 // connect does the handshake; an id of 0 asks for a new session.
 func (p *peer) connect(q zk.ConnectRequest) (zk.ConnectResponse, error) {
 	p.nc.Write(zk.AppendFrame(nil, q.Append))
-	b, err := p.frames.next()
+	b, err := p.read()
 	if err != nil {
 		return zk.ConnectResponse{}, err
 	}
@@ -89,7 +103,7 @@ func (p *peer) call(t testing.TB, op zk.Op, record []byte) (zk.ReplyHeader, *zk.
 
 func (p *peer) next(t testing.TB) (zk.ReplyHeader, *zk.Decoder) {
 	t.Helper()
-	b, err := p.frames.next()
+	b, err := p.read()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,40 +6,29 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
 
 	"platter/coord/tree"
 	"platter/coord/zk"
 )
 
-// request is one decoded frame after the handshake. The body is borrowed from the read buffer.
+// request is one decoded frame after the handshake. The body is borrowed from the frame.
 type request struct {
 	zk.RequestHeader
 	body []byte
 }
 
-// acceptLoop takes connections until the listener is closed.
+// acceptLoop takes the connections that the limits let in, until the listener is closed.
 func (s *Server) acceptLoop() {
 	defer s.running.Done()
 	for {
 		nc, err := s.ln.Accept()
-		switch {
-		case errors.Is(err, net.ErrClosed):
-			return
-		case err != nil:
-			s.log.Warn("coordinator: accept", "err", err)
-			select { // out of descriptors: let some go
-			case <-s.stop:
-				return
-			case <-time.After(50 * time.Millisecond):
-			}
-			continue
+		if err != nil {
+			return // closed
 		}
 		c := newConn(nc)
-		if err := s.conns.add(c); err != nil {
-			s.log.Warn("coordinator: connection refused", "peer", nc.RemoteAddr(), "err", err)
+		if !s.conns.add(c) {
 			nc.Close()
-			continue
+			return
 		}
 		s.running.Add(1)
 		go s.serve(c)
@@ -64,21 +53,23 @@ func (s *Server) serve(c *conn) {
 }
 
 func (s *Server) serveFrames(c *conn) error {
-	r := newFrameReader(c.nc)
+	r := s.newFrameReader(c.nc)
 	if err := s.handshake(c, r); err != nil || c.session == nil {
 		return err
 	}
 	for {
-		if !r.ready() {
+		if !r.Ready() {
 			c.flush()
 		}
-		frame, err := r.next()
+		frame, err := r.Next()
 		if err != nil {
 			return err
 		}
 		s.stats.received.Add(1)
 		s.sessions.touch(c.session)
-		if err := s.dispatch(c, frame); err != nil {
+		err = s.dispatch(c, frame.B)
+		frame.Release()
+		if err != nil {
 			return err
 		}
 		c.flushFull()

@@ -203,7 +203,7 @@ func TestFailedSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.nc.Write(p.frame(zk.OpCreate, createBody("/a", nil, 0)))
-	if b, err := p.frames.next(); err == nil {
+	if b, err := p.read(); err == nil {
 		t.Fatalf("answered with %x", b)
 	}
 	select {

@@ -38,7 +38,9 @@ import (
 	"sync/atomic"
 
 	"platter/coord/tree"
+	"platter/io/buf"
 	"platter/io/clock"
+	ioconn "platter/io/conn"
 	"platter/io/disk"
 )
 
@@ -78,6 +80,7 @@ type Server struct {
 	queue    proposals
 	store    *store
 	conns    connTable
+	frames   *buf.Pool
 	stats    stats
 
 	snapshotting atomic.Bool
@@ -96,11 +99,12 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		config:  c,
 		log:     c.Log,
 		watches: tree.NewWatches[*conn](),
+		frames:  buf.New(frameBudgetBytes),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 	}
 	s.queue.init()
-	s.conns.init(c.MaxCnxns, c.MaxClientCnxns)
+	s.conns.init()
 	var err error
 	if s.store, s.tree, err = openStore(ctx, c.FS, c.Dir, c.Log); err != nil {
 		return nil, fmt.Errorf("coordinator: %w", err)
@@ -113,7 +117,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		s.store.close()
 		return nil, fmt.Errorf("coordinator: listen: %w", err)
 	}
-	s.ln = ln
+	s.ln = ioconn.NewGate(s.limits()).Listener(ln)
 	s.stats.started = c.Clock.Now()
 	s.running.Add(2)
 	go s.acceptLoop()
