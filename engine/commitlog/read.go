@@ -41,6 +41,8 @@ func (l *Log) Read(offset int64, maxBytes int64, limit int64, atLeastOne bool) (
 		if !errors.Is(err, segment.ErrGone) || i == tries {
 			return r, l.fail(err)
 		}
+		l.mu.Lock() // until whoever retires segments has finished
+		l.mu.Unlock()
 	}
 }
 
@@ -57,10 +59,13 @@ func (l *Log) inRange(offset int64) (Ends, error) {
 
 func (l *Log) read(offset, maxBytes, limit int64, atLeastOne bool) (Read, error) {
 	r := Read{NextOffset: offset}
-	v := l.view.Load()
 	e, err := l.inRange(offset)
 	if err != nil {
 		return r, err
+	}
+	v := l.view.Load() // after the ends: it reaches at least as far
+	if len(v.segs) == 0 || offset < v.segs[0].Base {
+		return r, segment.ErrGone
 	}
 	limit = min(limit, e.Written)
 	for i := v.find(offset); i < len(v.segs) && offset < limit; i++ {

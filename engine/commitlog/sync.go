@@ -27,11 +27,13 @@ func (l *Log) Sync() error {
 	}
 	t := l.target()
 	l.mu.Unlock()
-	if err := l.syncTarget(t); err != nil {
-		return l.fail(err)
-	}
+	err := l.syncTarget(t)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err != nil {
+		l.dirChanged, l.parentChanged = l.dirChanged || t.dir, l.parentChanged || t.parent
+		return l.fail(err)
+	}
 	l.synced(t)
 	return nil
 }
@@ -40,6 +42,7 @@ func (l *Log) Sync() error {
 func (l *Log) syncLocked() error {
 	t := l.target()
 	if err := l.syncTarget(t); err != nil {
+		l.dirChanged, l.parentChanged = l.dirChanged || t.dir, l.parentChanged || t.parent
 		return err
 	}
 	l.synced(t)

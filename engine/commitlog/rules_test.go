@@ -1,0 +1,345 @@
+package commitlog
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"platter/engine/batch"
+	"platter/engine/segment"
+	"platter/io/disk"
+	"platter/io/memdisk"
+)
+
+func TestRefusals(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.MaxMessageBytes, c.SegmentBytes = 2000, 3000 })
+	corrupt := records(2, 10, nil)
+	corrupt[len(corrupt)-1] ^= 1
+	for name, c := range map[string]struct {
+		batches []batch.Batch
+		want    error
+	}{
+		"no batch":      {nil, ErrEmpty},
+		"bad CRC":       {[]batch.Batch{corrupt}, batch.ErrCRC},
+		"too large":     {[]batch.Batch{records(1, 2000, nil)}, batch.ErrTooLarge},
+		"over segment":  {[]batch.Batch{records(1, 1500, nil), records(1, 1500, nil)}, ErrRecordListTooLarge},
+		"transactional": {[]batch.Batch{records(1, 1, func(b *batch.Builder) { b.Transactional, b.ProducerID, b.BaseSequence = true, 1, 0 })}, ErrTransactional},
+		"second bad":    {[]batch.Batch{records(1, 1, nil), corrupt}, batch.ErrCRC},
+	} {
+		if a := r.append(c.batches...); !errors.Is(a.Err, c.want) || a.BaseOffset != -1 {
+			t.Errorf("%s: %+v, want %v", name, a, c.want)
+		}
+	}
+	if e := r.log.Ends(); e.Written != 0 || r.log.SizeBytes() != 0 {
+		t.Fatalf("something was written: %+v", e)
+	}
+}
+
+func TestFollowerKeepsOffsetsAndEpochs(t *testing.T) {
+	r := newRig(t, nil)
+	at := func(base int64, epoch int32) batch.Batch {
+		b := records(2, 10, nil)
+		b.SetBaseOffset(base)
+		b.SetLeaderEpoch(epoch)
+		return b
+	}
+	follow := func(bs ...batch.Batch) (out Appended) {
+		r.log.Enqueue(&Append{Origin: Follower, Batches: bs, LeaderEpoch: 99, Done: func(a Appended) { out = a }})
+		return out
+	}
+	if a := follow(at(0, 3), at(2, 3), at(10, 5)); a.Err != nil || a.BaseOffset != 0 || a.LastOffset != 11 {
+		t.Fatalf("%+v", a)
+	}
+	if a := follow(at(10, 5)); !errors.Is(a.Err, ErrUnexpectedOffset) {
+		t.Fatalf("below the end: %+v", a)
+	}
+	if a := follow(at(12, 5), at(12, 5)); !errors.Is(a.Err, ErrUnexpectedOffset) {
+		t.Fatalf("twice the same: %+v", a)
+	}
+	for epoch, want := range map[int32][2]int64{2: {2, 0}, 3: {3, 10}, 4: {3, 10}, 5: {5, 12}} {
+		if e, end := r.log.EndOffsetForEpoch(epoch); int64(e) != want[0] || end != want[1] {
+			t.Errorf("epoch %d ends %d at %d, want %v", epoch, e, end, want)
+		}
+	}
+}
+
+func TestIdempotence(t *testing.T) {
+	r := newRig(t, nil)
+	seq := func(epoch int16, seq int32) batch.Batch {
+		return records(2, 10, func(b *batch.Builder) { b.ProducerID, b.ProducerEpoch, b.BaseSequence = 7, epoch, seq })
+	}
+	for i := range int32(8) {
+		r.mustAppend(seq(0, 2*i))
+	}
+	for i := int32(3); i < 8; i++ { // the window
+		if a := r.append(seq(0, 2*i)); a.Err != nil || !a.Duplicate || a.BaseOffset != int64(2*i) || a.LastOffset != int64(2*i+1) {
+			t.Fatalf("retry %d: %+v", i, a)
+		}
+	}
+	if a := r.append(seq(0, 4)); !errors.Is(a.Err, ErrOutOfOrderSequence) {
+		t.Fatalf("before the window: %+v", a)
+	}
+	if a := r.append(seq(0, 18)); !errors.Is(a.Err, ErrOutOfOrderSequence) {
+		t.Fatalf("a gap: %+v", a)
+	}
+	r.mustAppend(seq(1, 0)) // a new epoch starts at 0
+	if a := r.append(seq(0, 16)); !errors.Is(a.Err, ErrInvalidProducerEpoch) {
+		t.Fatalf("an old epoch: %+v", a)
+	}
+	if e := r.log.Ends().Written; e != 18 {
+		t.Fatalf("the log ends at %d", e)
+	}
+}
+
+func TestLogAppendTimeAndRecompression(t *testing.T) {
+	r := newRig(t, func(c *Config) {
+		c.LogAppendTime = true
+		c.Compression = Compression{Codec: batch.Gzip}
+	})
+	a := r.mustAppend(records(20, 100, nil))
+	if a.LogAppendTimeMs < 1_000_000 {
+		t.Fatalf("%+v", a)
+	}
+	b := r.all()[0]
+	if b.Codec() != batch.Gzip || !b.LogAppendTime() || b.MaxTimestamp() != a.LogAppendTimeMs || batch.CheckCRC(b) != nil {
+		t.Fatalf("codec %v, time %d, CRC %v", b.Codec(), b.MaxTimestamp(), batch.CheckCRC(b))
+	}
+	if m, ok, err := r.log.OffsetForTime(a.LogAppendTimeMs); err != nil || !ok || m.Offset != 0 || m.TimestampMs != a.LogAppendTimeMs {
+		t.Fatalf("%+v, %v, %v", m, ok, err)
+	}
+}
+
+// Kafka corrects the header where the records say otherwise.
+func TestMaxTimestampIsCorrected(t *testing.T) {
+	r := newRig(t, nil)
+	b := records(3, 10, nil)
+	b.SetMaxTimestamp(5)
+	r.mustAppend(b)
+	if got := r.all()[0].MaxTimestamp(); got != 1002 {
+		t.Fatalf("max timestamp is %d", got)
+	}
+}
+
+func TestRollByTime(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.SegmentMs = 500 })
+	at := func(ms int64) batch.Batch {
+		bl := batch.NewBuilder()
+		bl.Add(ms, nil, nil)
+		b, _ := bl.Build()
+		return b
+	}
+	for i, c := range []struct {
+		ms    int64
+		count int
+	}{{1000, 1}, {1500, 1}, {900, 1}, {1501, 2}, {2000, 2}, {2002, 3}} {
+		r.mustAppend(at(c.ms))
+		if n := r.log.SegmentCount(); n != c.count {
+			t.Fatalf("append %d at %d ms: %d segments, want %d", i, c.ms, n, c.count)
+		}
+	}
+}
+
+func TestRetention(t *testing.T) {
+	fill := func(change func(*Config)) *rig {
+		r := newRig(t, func(c *Config) {
+			c.SegmentBytes, c.RetentionMs = 1000, -1
+			change(c)
+		})
+		for range 10 {
+			r.mustAppend(records(1, 800, nil)) // at 1000 ms, a segment each
+		}
+		return r
+	}
+	end := int64(10)
+	for name, c := range map[string]struct {
+		change func(*Config)
+		nowMs  int64
+		hw     int64
+		gone   int
+	}{
+		"nothing is due":            {func(c *Config) {}, 1 << 50, end, 0},
+		"bytes":                     {func(c *Config) { c.RetentionBytes = 3400 }, 0, end, 6},
+		"bytes below the mark":      {func(c *Config) { c.RetentionBytes = 3400 }, 0, 4, 4},
+		"time":                      {func(c *Config) { c.RetentionMs = 100 }, 1101, end, 10},
+		"not yet":                   {func(c *Config) { c.RetentionMs = 100 }, 1100, end, 0},
+		"compacted, without delete": {func(c *Config) { c.RetentionBytes, c.DeleteRetention = 0, false }, 0, end, 0},
+		"no bytes at all":           {func(c *Config) { c.RetentionBytes = 0 }, 0, end, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := fill(c.change)
+			n, err := r.log.Retain(c.nowMs, c.hw)
+			if err != nil || n != c.gone {
+				t.Fatalf("%d went, %v; want %d", n, err, c.gone)
+			}
+			e := r.log.Ends()
+			if e.Start != int64(c.gone) || e.Written != end {
+				t.Fatalf("ends %+v", e)
+			}
+			r.kill()
+			if got := r.log.Ends(); got.Start != e.Start || got.Written != end {
+				t.Fatalf("after a restart: %+v", got)
+			}
+			r.mustAppend(records(1, 1, nil))
+		})
+	}
+}
+
+func TestReadsAtTheEdges(t *testing.T) {
+	r := newRig(t, nil)
+	for range 5 {
+		r.mustAppend(records(2, 100, nil))
+	}
+	if err := r.log.TrimTo(3); err != nil {
+		t.Fatal(err)
+	}
+	for _, offset := range []int64{-1, 2, 11} {
+		if _, err := r.log.Read(offset, 1000, 10, true); !errors.Is(err, ErrOffsetOutOfRange) {
+			t.Errorf("at %d: %v", offset, err)
+		}
+	}
+	for _, c := range []struct {
+		offset, most, limit int64
+		atLeastOne          bool
+		batches             int
+		next                int64
+	}{
+		{10, 1000, 10, true, 0, 10}, // at the end
+		{4, 1, 10, false, 0, 4},     // the first does not fit
+		{4, 1, 10, true, 1, 6},      // but comes if one must
+		{4, 1 << 20, 8, true, 2, 8},
+		{4, 1 << 20, 7, true, 1, 6}, // a batch that reaches the limit stays out
+		{4, 1 << 20, 5, true, 0, 4},
+		{4, 1 << 20, 4, true, 0, 4},
+		{3, 1 << 20, 1 << 40, true, 4, 10}, // from within a batch
+	} {
+		rd, err := r.log.Read(c.offset, c.most, c.limit, c.atLeastOne)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bs, err := batch.Split(nil, bytesOf(t, rd.Ranges))
+		if err != nil || len(bs) != c.batches || rd.NextOffset != c.next {
+			t.Errorf("%+v: %d batches, next %d, %v", c, len(bs), rd.NextOffset, err)
+		}
+		rd.Release()
+	}
+}
+
+// A read holds its files: what retention deletes meanwhile can still be sent.
+func TestReadOutlivesDeletion(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.SegmentBytes, c.FileDeleteDelayMs = 1000, 0 })
+	for range 5 {
+		r.mustAppend(records(1, 800, nil))
+	}
+	rd, err := r.log.Read(0, 1<<20, 5, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.log.TruncateFully(100); err != nil {
+		t.Fatal(err)
+	}
+	if bs, err := batch.Split(nil, bytesOf(t, rd.Ranges)); err != nil || len(bs) < 2 {
+		t.Fatalf("%d batches, %v", len(bs), err)
+	}
+	rd.Release()
+}
+
+func TestAFailedSyncTakesTheLogOffline(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.FlushMessages = 1 })
+	r.mustAppend(records(1, 1, nil))
+	r.fs.SetHook(func(o memdisk.Op) error {
+		if o.Kind == "sync" {
+			return errors.New("medium error")
+		}
+		return nil
+	})
+	if a := r.append(records(1, 1, nil)); !errors.Is(a.Err, ErrOffline) {
+		t.Fatalf("%+v", a)
+	}
+	r.fs.SetHook(nil)
+	if err := <-r.ioErr; err == nil || !strings.Contains(err.Error(), "medium error") {
+		t.Fatal(err)
+	}
+	_, rerr := r.log.Read(0, 1, 1, true)
+	for what, err := range map[string]error{
+		"append": r.append(records(1, 1, nil)).Err, "read": rerr, "sync": r.log.Sync(), "roll": r.log.Roll(),
+		"truncate": r.log.TruncateTo(0), "close": r.log.Close(true),
+	} {
+		if !errors.Is(err, ErrOffline) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if len(r.ioErr) > 0 || r.log.Ends().Durable != 1 {
+		t.Fatalf("told more than once, or durable: %+v", r.log.Ends())
+	}
+}
+
+// A segment that cannot be made for want of room leaves the old one in use.
+func TestRollOnAFullDisk(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.SegmentBytes = 2100 })
+	r.mustAppend(records(1, 900, nil))
+	r.mustAppend(records(1, 900, nil))
+	r.fs.SetHook(func(o memdisk.Op) error {
+		if o.Kind == "create" && strings.HasSuffix(o.Path, segment.LogSuffix) {
+			return disk.ErrFull
+		}
+		return nil
+	})
+	for range 3 {
+		if a := r.append(records(1, 900, nil)); !errors.Is(a.Err, disk.ErrFull) {
+			t.Fatalf("%+v", a)
+		}
+	}
+	r.mustAppend(records(1, 10, nil)) // this one still fits
+	r.fs.SetHook(nil)
+	r.mustAppend(records(1, 900, nil))
+	if bs := r.all(); len(bs) != 4 || r.log.SegmentCount() != 2 {
+		t.Fatalf("%d batches in %d segments", len(bs), r.log.SegmentCount())
+	}
+}
+
+// After a clean shutdown nothing is scanned: damage in the middle is not noticed, and costs no offset.
+func TestCleanOpenScansNothing(t *testing.T) {
+	r := newRig(t, nil)
+	for range 200 {
+		r.mustAppend(records(1, 500, nil))
+	}
+	if err := r.log.Close(true); err != nil {
+		t.Fatal(err)
+	}
+	f, err := r.fs.Open("/data/t-0/"+segment.LogName(0), disk.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteV([][]byte{make([]byte, 600)}, 20_000); err != nil {
+		t.Fatal(err)
+	}
+	r.rp = 200
+	scanned := int64(0)
+	r.open(func(o *Options) {
+		o.CleanShutdown = true
+		o.Progress = func(_, n int64) { scanned += n }
+	})
+	if e := r.log.Ends(); e.Written != 200 || scanned > 0 {
+		t.Fatalf("ends %+v, %d bytes scanned", e, scanned)
+	}
+}
+
+// The recovery point is lowered, on disk, before what it vouches for is cut.
+func TestTruncationLowersTheRecoveryPointFirst(t *testing.T) {
+	r := newRig(t, nil)
+	for range 10 {
+		r.mustAppend(records(1, 100, nil))
+	}
+	if err := r.log.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	r.rp = r.log.RecoveryPoint()
+	lowered := false
+	r.log.o.LowerRecoveryPoint = func(o int64) error {
+		lowered = o == 4 && r.log.view.Load().segs[0].SizeBytes() > 4*100
+		return nil
+	}
+	if err := r.log.TruncateTo(4); err != nil || !lowered || r.log.RecoveryPoint() != 4 {
+		t.Fatalf("lowered %v, recovery point %d, %v", lowered, r.log.RecoveryPoint(), err)
+	}
+}
