@@ -46,6 +46,9 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 		}
 		return nil, fmt.Errorf("open log %s: %w", o.Dir, err)
 	}
+	if e := l.Ends(); plantedByTag == plantedLoseLast && !o.CleanShutdown && e.Written > e.Start {
+		return l, l.TruncateTo(e.Written - 1)
+	}
 	return l, nil
 }
 

@@ -44,7 +44,8 @@ type Options struct {
 	planted       planted // the crash simulation: a bug that it has to find
 }
 
-// planted is a bug that only the crash simulation can switch on, to show that it would be found.
+// planted is a bug that only the crash simulation, or the build tag plantedbug, can switch on: to show
+// that it would be found.
 type planted int
 
 const (
@@ -52,4 +53,5 @@ const (
 	plantedKeepTorn           // recovery keeps the torn tail
 	plantedEarlyAck           // appends are acknowledged before their sync
 	plantedSyncNoData         // the durable end moves without a sync of the data
+	plantedLoseLast           // recovery cuts one batch too many
 )

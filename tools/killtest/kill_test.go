@@ -49,6 +49,17 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	}
 }
 
+// TestPlantedBugIsFound: a broker whose recovery cuts one batch too many must not pass, or the checker
+// above proves nothing.
+func TestPlantedBugIsFound(t *testing.T) {
+	const plantedKills = 15
+	vs, _, failed := killRun(t, proc.Binary(t, "plantedbug"), plantedKills, nil)
+	if len(vs) == 0 && len(failed) == 0 {
+		t.Fatalf("%d kills of a broker with a planted bug went by unnoticed", plantedKills)
+	}
+	t.Logf("found: %d violations, %d producers gave up; the first: %v %v", len(vs), len(failed), vs[:min(1, len(vs))], failed[:min(1, len(failed))])
+}
+
 func killRun(t *testing.T, bin string, kills int, props map[string]string) ([]history.Violation, []history.Record, []error) {
 	t.Helper()
 	s := *seed

@@ -1,0 +1,5 @@
+//go:build !plantedbug
+
+package commitlog
+
+const plantedByTag = plantedNone
