@@ -32,6 +32,8 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+
+	"platter/io/invariant"
 )
 
 // ErrBudget: the budget is in use.
@@ -86,9 +88,7 @@ func New(budgetBytes int64) *Pool { return &Pool{budget: budgetBytes} }
 
 // classOf is the class of the buffers that hold n bytes, and their capacity.
 func classOf(n int) (index, capacity int) {
-	if n < 0 {
-		panic(fmt.Sprintf("buf: a buffer of %d bytes", n))
-	}
+	invariant.AtLeast(n, 0, "bytes asked for")
 	if n <= 1<<smallestBits {
 		return 0, 1 << smallestBits
 	}
@@ -223,18 +223,15 @@ func (p *Pool) dropIdle(bytes int64) {
 
 // Retain adds a reference for another holder.
 func (b *Buffer) Retain() {
-	if b.refs.Add(1) <= 1 {
-		panic("buf: Retain of a released buffer")
-	}
+	invariant.AtLeast(b.refs.Add(1), 2, "references of a buffer after Retain")
 }
 
 // Release gives one reference back. Nobody touches the bytes after the last one.
 func (b *Buffer) Release() {
-	switch refs := b.refs.Add(-1); {
-	case refs > 0:
+	refs := b.refs.Add(-1)
+	invariant.AtLeast(refs, 0, "references of a buffer after Release")
+	if refs > 0 {
 		return
-	case refs < 0:
-		panic("buf: Release of a released buffer")
 	}
 	b.B = nil
 	p := b.pool

@@ -3,6 +3,8 @@ package clock
 import (
 	"sync"
 	"time"
+
+	"platter/io/invariant"
 )
 
 // Skewed is another clock seen wrongly: it goes faster or slower, and may jump.
@@ -18,9 +20,7 @@ type Skewed struct {
 // NewSkewed returns a clock that is offset ahead of base and counts rate seconds in each of base's; 1.0
 // keeps pace.
 func NewSkewed(base Clock, offset time.Duration, rate float64) *Skewed {
-	if !(rate > 0) {
-		panic("clock: rate must be above zero")
-	}
+	invariant.Check(rate > 0, "clock rate is %v, must be above 0", rate)
 	now := base.Now()
 	return &Skewed{base: base, rate: rate, start: now, shown: now.Add(offset)}
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"platter/io/disk"
+	"platter/io/invariant"
 )
 
 // ErrTooManyOpen: all files of the cache stayed pinned for as long as Acquire waits.
@@ -67,9 +68,7 @@ type Ref struct {
 
 // New returns a cache over fs that holds at most max open files.
 func New(fs disk.FS, max int) *Cache {
-	if max < 1 {
-		panic(fmt.Sprintf("handles: room for %d files", max))
-	}
+	invariant.AtLeast(max, 1, "room for open files")
 	return &Cache{fs: fs, max: max, wait: waitMax, open: map[key]*entry{}}
 }
 
@@ -258,7 +257,7 @@ func (r *Ref) File() disk.File { return r.entry.file }
 func (r *Ref) Release() {
 	c, e := r.cache, r.entry
 	if c == nil {
-		panic("handles: Ref released twice")
+		invariant.Check(false, "a Ref of %s was released twice", e.key.path)
 	}
 	r.cache = nil
 	c.mu.Lock()

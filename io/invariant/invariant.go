@@ -2,7 +2,7 @@
 // operating error and not corruption: the process stops at once, before it can do harm with a state
 // that it does not understand, and says both values.
 //
-// Equal and AtMost cost a comparison as long as they hold. Check evaluates and boxes its arguments
+// Equal, AtMost and AtLeast cost a comparison as long as they hold. Check evaluates and boxes its arguments
 // each time; keep it off the hottest paths.
 package invariant
 
@@ -35,6 +35,13 @@ func Equal[T comparable](got, want T, what string) {
 func AtMost[T cmp.Ordered](got, most T, what string) {
 	if got > most {
 		violated(what, got, "must be at most", most)
+	}
+}
+
+// AtLeast panics when got is below least.
+func AtLeast[T cmp.Ordered](got, least T, what string) {
+	if got < least {
+		violated(what, got, "must be at least", least)
 	}
 }
 
