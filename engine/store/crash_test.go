@@ -211,7 +211,11 @@ func (m *model) identify(r *rig, p TP, power, doubtful bool) (*incarnation, erro
 		if id == 0 && inc.durable > 0 {
 			continue // its id was durable with its records
 		}
-		if err := inc.check(e, r.s.HighWatermarkCheckpoint(p), power); err != nil {
+		marked := inc.mark
+		if inc != now && now != nil { // a deleted log came back: it will be deleted again, whatever its high watermark
+			marked = max(marked, now.mark)
+		}
+		if err := inc.check(e, r.s.HighWatermarkCheckpoint(p), marked, power); err != nil {
 			return nil, err
 		}
 		return inc, nil
@@ -219,7 +223,7 @@ func (m *model) identify(r *rig, p TP, power, doubtful bool) (*incarnation, erro
 	return nil, fmt.Errorf("has id %d, and ends %+v; %+v was promised", id, e, now)
 }
 
-func (inc *incarnation) check(e commitlog.Ends, mark int64, power bool) error {
+func (inc *incarnation) check(e commitlog.Ends, mark, marked int64, power bool) error {
 	switch {
 	case e.Written < inc.durable:
 		return fmt.Errorf("ends at %d, %+v was promised", e.Written, *inc)
@@ -230,7 +234,7 @@ func (inc *incarnation) check(e commitlog.Ends, mark int64, power bool) error {
 	case e.Start > inc.start && (inc.durable > inc.start || e.Start > inc.written):
 		// Without a durable record a later segment's file may be all that is left.
 		return fmt.Errorf("starts at %d; %+v", e.Start, *inc)
-	case mark > inc.mark:
+	case mark > marked:
 		return fmt.Errorf("has the high watermark %d; %+v", mark, *inc)
 	}
 	return nil
