@@ -6,7 +6,7 @@
 //	leader-epoch-checkpoint        lines: 0, <count>, then <epoch> <start offset>  (package epoch)
 //	meta.properties                Java properties: version=0, broker.id, cluster.id, directory.id
 //	partition.metadata             version: 0, topic_id: <unpadded URL-safe base64>
-//	.kafka_cleanshutdown           JSON: {"version":0,"brokerEpoch":<long>}; older Kafkas leave it empty
+//	.kafka_cleanshutdown           JSON: {"version":0,"brokerEpoch":<long>}; empty with older Kafkas
 //	.platter_boot                  ours: the kernel's boot id, as it was when the directory was last opened
 //
 // The parsers are strict and bounded: what they do not understand is ErrCorrupt, with line and cause.

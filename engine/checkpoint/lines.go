@@ -15,11 +15,12 @@ const linesVersion = 0
 
 // ParseLines reads Kafka's line checkpoint: a line with the version (0), a line with the number of entries, then
 // one line an entry. fn gets each entry's line; its error is wrapped with the line's number. Every
-// error is ErrCorrupt. A last line without its newline counts: Kafka reads it too.
+// error is ErrCorrupt. As with Kafka, a last line without its newline counts, and an empty file, which is what
+// Kafka begins with, has no entries.
 func ParseLines(p []byte, fn func(line []byte) error) error {
 	version, rest, ok := cutLine(p)
 	if !ok {
-		return fmt.Errorf("%w: it is empty", ErrCorrupt)
+		return nil
 	}
 	if v, err := parseInt(version, 32); err != nil || v != linesVersion {
 		return fmt.Errorf("%w: line 1: version %s, want %d", ErrCorrupt, quote(version), linesVersion)

@@ -102,7 +102,7 @@ func ParsePartition(p []byte) (UUID, error) {
 	return id, nil
 }
 
-// FormatPartition returns the bytes of partition.metadata.
+// FormatPartition returns the bytes of partition.metadata; like Kafka's they end without a newline.
 func FormatPartition(id UUID) []byte {
-	return fmt.Appendf(nil, "%s0\n%s%s\n", partitionVersionKey, partitionTopicKey, id)
+	return fmt.Appendf(nil, "%s0\n%s%s", partitionVersionKey, partitionTopicKey, id)
 }

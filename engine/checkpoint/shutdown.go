@@ -20,36 +20,44 @@ const (
 // bootBytesMax bounds a boot id; Linux's is a UUID of 36 characters.
 const bootBytesMax = 128
 
-// cleanMark is the JSON in .kafka_cleanshutdown since Kafka 3.8 (KIP-966); its values are strings.
+// cleanMark is the JSON in .kafka_cleanshutdown as Kafka 3.9 writes it (KIP-966). Newer ones have other
+// names and strings for the same.
 type cleanMark struct {
-	BrokerEpoch string `json:"broker_epoch"`
-	Version     string `json:"version"`
+	Version     int    `json:"version"`
+	BrokerEpoch *int64 `json:"brokerEpoch"`
 }
 
-// ParseCleanShutdown gives the broker epoch in the mark; -1 when the file is empty, as before Kafka 3.8. That the
+type newerMark struct {
+	BrokerEpoch string `json:"broker_epoch"`
+}
+
+// ParseCleanShutdown gives the broker epoch in the mark; -1 when it has none, as with older Kafkas. That the
 // file is there says more than what is in it: on ErrCorrupt the shutdown was clean all the same.
 func ParseCleanShutdown(p []byte) (brokerEpoch int64, err error) {
 	if len(bytes.TrimSpace(p)) == 0 {
 		return -1, nil
 	}
-	m := cleanMark{BrokerEpoch: "-1"}
-	if err := json.Unmarshal(p, &m); err != nil {
+	m := newerMark{BrokerEpoch: "-1"}
+	if json.Unmarshal(p, &m) == nil && m.BrokerEpoch != "-1" {
+		epoch, err := strconv.ParseInt(m.BrokerEpoch, 10, 64)
+		if err != nil {
+			return -1, fmt.Errorf("%w: broker_epoch %q", ErrCorrupt, m.BrokerEpoch)
+		}
+		return epoch, nil
+	}
+	var old cleanMark
+	if err := json.Unmarshal(p, &old); err != nil {
 		return -1, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	epoch, err := strconv.ParseInt(m.BrokerEpoch, 10, 64)
-	if err != nil {
-		return -1, fmt.Errorf("%w: broker_epoch %q", ErrCorrupt, m.BrokerEpoch)
+	if old.BrokerEpoch == nil {
+		return -1, nil
 	}
-	return epoch, nil
+	return *old.BrokerEpoch, nil
 }
 
-// FormatCleanShutdown returns the mark's bytes.
+// FormatCleanShutdown returns the mark's bytes, as Kafka 3.9 writes them.
 func FormatCleanShutdown(brokerEpoch int64) []byte {
-	p, err := json.Marshal(cleanMark{BrokerEpoch: strconv.FormatInt(brokerEpoch, 10), Version: "0"})
-	if err != nil {
-		panic(err) // two strings always marshal
-	}
-	return p
+	return fmt.Appendf(nil, `{"version":0,"brokerEpoch":%d}`, brokerEpoch)
 }
 
 // ParseBoot gives the boot id in a boot file; "" (no boot is known to equal it) for anything odd.

@@ -74,7 +74,6 @@ func TestParse(t *testing.T) {
 		"0\n2\n3 5\n4 5\n": "line 4: 4@5 does not rise above 3@5",
 		"0\n1\n-1 5\n":     "line 3: -1@5 is negative",
 		"0\n1\n1\n":        "line 3: 1 fields",
-		"":                 "it is empty",
 	} {
 		if _, err := Parse([]byte(in)); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", in, err, want)

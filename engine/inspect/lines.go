@@ -122,7 +122,7 @@ type recordLine struct {
 	KeyBytes      int          `json:"key_bytes"`
 	ValueBytes    int          `json:"value_bytes"`
 	Sequence      int32        `json:"sequence"`
-	Marker        string       `json:"marker,omitempty"` // of a control record: COMMIT, ABORT …
+	Marker        *marker      `json:"marker,omitempty"` // of a control record
 	Headers       []headerLine `json:"headers,omitempty"`
 	payload
 	old bool // without sequence and headers
@@ -152,7 +152,7 @@ func (d *Dumper) record(path string, b batch.Batch, r *batch.Record) *recordLine
 		KeyBytes: sizeOf(r.Key), ValueBytes: sizeOf(r.Value), Sequence: sequenceOf(b, r),
 	}
 	if b.Control() {
-		l.Marker = markerOf(r.Key)
+		l.Marker = markerOf(r)
 	}
 	for _, h := range r.Headers {
 		hl := headerLine{Key: h.Key}
@@ -162,7 +162,7 @@ func (d *Dumper) record(path string, b batch.Batch, r *batch.Record) *recordLine
 		}
 		l.Headers = append(l.Headers, hl)
 	}
-	if d.o.Payload {
+	if d.o.Payload && l.Marker == nil {
 		l.payload = newPayload(r.Key, r.Value)
 	}
 	return l
@@ -192,8 +192,8 @@ func (l *recordLine) text() string {
 		}
 		fmt.Fprintf(&s, " sequence: %d headerKeys: [%s]", l.Sequence, strings.Join(keys, ","))
 	}
-	if l.Marker != "" {
-		fmt.Fprintf(&s, " endTxnMarker: %s", l.Marker)
+	if m := l.Marker; m != nil {
+		fmt.Fprintf(&s, " endTxnMarker: %s coordinatorEpoch: %d", m.Type, m.CoordinatorEpoch)
 	}
 	if l.shown {
 		fmt.Fprintf(&s, " key: %s payload: %s", nullable(l.key), nullable(l.value))
@@ -242,24 +242,28 @@ func sequenceOf(b batch.Batch, r *batch.Record) int32 {
 	return int32((int64(b.BaseSequence()) + int64(r.OffsetDelta)) & 0x7fffffff)
 }
 
-// markerOf names a control record by its key: version, then type (Kafka's ControlRecordType).
-func markerOf(key []byte) string {
-	if len(key) < 4 {
-		return "UNKNOWN"
+// marker is a control record that ends a transaction, or another kind of control record.
+type marker struct {
+	Type             string `json:"type"`
+	CoordinatorEpoch int32  `json:"coordinator_epoch"` // -1: none
+}
+
+// markerOf reads a control record: its key is version and type, 2 bytes each; the value of a transaction's end is version
+// (2 bytes) and coordinator epoch (4). Source: Kafka's ControlRecordType and EndTransactionMarker.
+func markerOf(r *batch.Record) *marker {
+	m := &marker{Type: "UNKNOWN", CoordinatorEpoch: -1}
+	if len(r.Key) < 4 {
+		return m
 	}
-	switch binary.BigEndian.Uint16(key[2:]) {
-	case 0:
-		return "ABORT"
-	case 1:
-		return "COMMIT"
-	case 2:
-		return "LEADER_CHANGE"
-	case 3:
-		return "SNAPSHOT_HEADER"
-	case 4:
-		return "SNAPSHOT_FOOTER"
+	kinds := []string{"ABORT", "COMMIT", "LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER", "KRAFT_VERSION", "KRAFT_VOTERS"}
+	kind := int(binary.BigEndian.Uint16(r.Key[2:]))
+	if kind < len(kinds) {
+		m.Type = kinds[kind]
 	}
-	return "UNKNOWN"
+	if kind <= 1 && len(r.Value) >= 6 {
+		m.CoordinatorEpoch = int32(binary.BigEndian.Uint32(r.Value[2:]))
+	}
+	return m
 }
 
 type offsetLine struct {
@@ -291,6 +295,6 @@ type txnLine struct {
 }
 
 func (l txnLine) text() string {
-	return fmt.Sprintf("producerId: %d firstOffset: %d lastOffset: %d lastStableOffset: %d",
+	return fmt.Sprintf("version: 0 producerId: %d firstOffset: %d lastOffset: %d lastStableOffset: %d",
 		l.ProducerID, l.FirstOffset, l.LastOffset, l.LastStableOffset)
 }

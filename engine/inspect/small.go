@@ -77,8 +77,8 @@ func (l producerLine) text() string {
 	if l.CurrentTxnFirstOffset >= 0 {
 		txn = fmt.Sprint(l.CurrentTxnFirstOffset)
 	}
-	return fmt.Sprintf("producerId: %d producerEpoch: %d coordinatorEpoch: %d currentTxnFirstOffset: %s lastTimestamp: %d lastSequence: %d lastOffset: %d offsetDelta: %d",
-		l.ProducerID, l.Epoch, l.CoordinatorEpoch, txn, l.TimestampMs, l.LastSequence, l.LastOffset, l.OffsetDelta)
+	return fmt.Sprintf("producerId: %d producerEpoch: %d coordinatorEpoch: %d currentTxnFirstOffset: %s lastTimestamp: %d firstSequence: %d lastSequence: %d lastOffset: %d offsetDelta: %d timestamp: %d",
+		l.ProducerID, l.Epoch, l.CoordinatorEpoch, txn, l.TimestampMs, l.FirstSequence(), l.LastSequence, l.LastOffset, l.OffsetDelta, l.TimestampMs)
 }
 
 type epochLine struct {

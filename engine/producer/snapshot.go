@@ -54,6 +54,14 @@ type SnapshotEntry struct {
 	CurrentTxnFirstOffset int64 `json:"current_txn_first_offset"`
 }
 
+// FirstSequence is the sequence that the last batch starts with; -1 when there is none.
+func (e *SnapshotEntry) FirstSequence() int32 {
+	if e.LastOffset < 0 {
+		return None
+	}
+	return sequenceBefore(e.LastSequence, e.OffsetDelta)
+}
+
 // EncodeSnapshot returns the bytes of a snapshot file.
 func EncodeSnapshot(entries []SnapshotEntry) []byte {
 	be := binary.BigEndian
@@ -151,7 +159,7 @@ func (s *State) Restore(entries []SnapshotEntry, nowMs, expirationMs int64) {
 		e := &entry{epoch: se.Epoch, lastMs: se.TimestampMs}
 		if se.LastOffset >= 0 {
 			e.push(slot{
-				baseSequence: sequenceBefore(se.LastSequence, se.OffsetDelta), lastSequence: se.LastSequence,
+				baseSequence: se.FirstSequence(), lastSequence: se.LastSequence,
 				offsetDelta: se.OffsetDelta, lastOffset: se.LastOffset, timestampMs: se.TimestampMs,
 			})
 		}
