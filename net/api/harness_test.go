@@ -122,13 +122,16 @@ type peer struct {
 	next int32
 }
 
-func (b *broker) dial() *peer {
-	b.t.Helper()
+func (b *broker) dial() *peer { return b.dialFor(b.t) }
+
+// dialFor connects for a test within the broker's.
+func (b *broker) dialFor(t testing.TB) *peer {
+	t.Helper()
 	nc, err := net.Dial("tcp", b.addr)
-	must(b.t, err)
-	b.t.Cleanup(func() { nc.Close() })
+	must(t, err)
+	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(30 * time.Second))
-	return &peer{t: b.t, nc: nc}
+	return &peer{t: t, nc: nc}
 }
 
 // send sends a request of the version given, and returns its correlation id.

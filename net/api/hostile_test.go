@@ -58,8 +58,7 @@ func TestHostileRequestsCostTheirConnection(t *testing.T) {
 		"a produce that ends early": {headed(int16(kmsg.Produce), 3, 0xff, 0xff, 0), "Produce"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := b.dial()
-			p.t = t
+			p := b.dialFor(t)
 			p.nc.Write(c.frame)
 			p.closed()
 			for i := 0; !strings.Contains(b.log.String(), c.cause); i++ {

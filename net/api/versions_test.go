@@ -115,8 +115,7 @@ func TestEveryVersionOfEveryKey(t *testing.T) {
 	for key, r := range served {
 		for v := r[0]; v <= r[1]; v++ {
 			t.Run(fmt.Sprintf("%s-%d", key.Name(), v), func(t *testing.T) {
-				p := b.dial()
-				p.t = t
+				p := b.dialFor(t)
 				resp := p.receive(p.send(v, requests[key](v)), requestOf(key, v))
 				want := api.None
 				if key == kmsg.Produce && v < 3 {
