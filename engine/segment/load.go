@@ -99,7 +99,7 @@ func (s *Segment) heal(f disk.File, why error) error {
 
 // mark is where a scan resumes: at the batch of an index entry, with the entries up to it kept.
 type mark struct {
-	pos            int64
+	pos, base      int64 // of the batch
 	offsets, times int64 // entries kept
 	maxTime        TimeEntry
 }
@@ -131,7 +131,11 @@ func (s *Segment) resume(f disk.File, limit int64, powerCut bool) mark {
 		}
 		return err
 	})
-	if err != nil || m.offsets == 0 || !s.leadsTo(f, e) {
+	if err != nil || m.offsets == 0 {
+		return mark{}
+	}
+	base, ok := s.leadsTo(f, e)
+	if !ok {
 		return mark{}
 	}
 	err = withFile(s.env, s.pathOf(TimeIndexSuffix), disk.ReadWrite, func(x disk.File) error {
@@ -146,19 +150,22 @@ func (s *Segment) resume(f disk.File, limit int64, powerCut bool) mark {
 	if err != nil || m.times == 0 {
 		return mark{}
 	}
-	m.pos = e.Pos
+	m.pos, m.base = e.Pos, base
 	return m
 }
 
-// leadsTo reports whether the batch at the entry's position is the one that it means.
-func (s *Segment) leadsTo(f disk.File, e OffsetEntry) bool {
+// leadsTo reports whether the batch at the entry's position is the one that it means, and its base offset.
+func (s *Segment) leadsTo(f disk.File, e OffsetEntry) (base int64, ok bool) {
 	if e.Pos <= 0 || e.Pos >= s.size.Load() {
-		return false
+		return 0, false
 	}
 	var sc Scanner
-	sc.init(f, e.Pos, s.size.Load(), ScanOptions{})
+	sc.init(f, e.Pos, s.size.Load(), ScanOptions{NextOffset: s.Base})
 	defer sc.Close()
-	return sc.Next() && sc.Batch().LastOffset() == e.Offset
+	if !sc.Next() || sc.Batch().LastOffset() != e.Offset {
+		return 0, false
+	}
+	return sc.Batch().BaseOffset(), true
 }
 
 // cutUnordered keeps of both indexes what rises, from the start on.

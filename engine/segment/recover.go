@@ -110,9 +110,9 @@ func (s *Segment) rescan(f disk.File, size int64, m mark, p Pass) (scanned, erro
 	if m.times > 0 {
 		s.maxTime, s.indexedTime = m.maxTime, m.maxTime.TimestampMs
 	}
-	s.tail = newTail(boundary{last: s.Base - 1, end: m.pos})
+	s.tail = newTail(boundary{last: max(s.Base, m.base) - 1, end: m.pos})
 	s.scanFrom = never
-	out := scanned{size: m.pos, end: s.Base}
+	out := scanned{size: m.pos, end: max(s.Base, m.base)}
 	for {
 		err := s.rescanRun(f, size, &out, p)
 		var corrupt *CorruptError

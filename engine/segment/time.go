@@ -112,10 +112,10 @@ func (s *Segment) BatchAt(f disk.File, offset int64, fn func(b batch.Batch)) err
 // batchesFrom reads from pos on, and gives fn whole batches that look takes by their headers, until one
 // of the two wants no more.
 func (s *Segment) batchesFrom(f disk.File, pos int64, look func(batch.Batch) (take, more bool), fn func(batch.Batch) bool) error {
-	size := s.size.Load()
-	for pos < size {
+	size, end := s.size.Load(), s.end.Load()
+	for healed := false; pos < size; {
 		var sc Scanner
-		sc.init(f, pos, size, ScanOptions{})
+		sc.init(f, pos, size, ScanOptions{LimitOffset: end})
 		for sc.Next() {
 			take, more := look(sc.Batch())
 			if !more {
@@ -138,6 +138,14 @@ func (s *Segment) batchesFrom(f disk.File, pos int64, look func(batch.Batch) (ta
 			return nil
 		}
 		bad, known := s.badAt(pos)
+		var corrupt *CorruptError
+		if !known && !healed && errors.As(err, &corrupt) {
+			if err = s.heal(f, err); err != nil {
+				return err
+			}
+			healed = true
+			bad, known = s.badAt(pos)
+		}
 		if !known {
 			return err
 		}
