@@ -24,6 +24,7 @@ type proposal struct {
 	entry tree.Entry
 	conn  *conn // whose queue holds it; nil for the server's own
 	xid   int32
+	atMs  int64 // tracker time of its arrival
 	// done, when set, is called by the committer with the tree locked; it must not block.
 	done func(tree.Result)
 }
@@ -78,6 +79,12 @@ func (q *proposals) take(batch []*proposal) []*proposal {
 	q.bytes -= bytes
 	q.room.Broadcast()
 	return batch
+}
+
+func (q *proposals) count() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
 }
 
 func (q *proposals) close() {
@@ -196,6 +203,7 @@ func (s *Server) settle(p *proposal, r tree.Result, touched *toucher) {
 		p.done(r)
 	}
 	if p.conn != nil {
+		s.stats.took(s.sessions.nowMs() - p.atMs)
 		p.conn.committed(s, p, r)
 		touched.add(p.conn)
 	}

@@ -22,6 +22,7 @@ const (
 // conn is one client's connection.
 type conn struct {
 	nc      net.Conn
+	stats   *stats
 	session *session // set once the handshake is done
 	touched bool     // the committer's own: has output that was not sent yet
 
@@ -38,8 +39,8 @@ type conn struct {
 	closed   bool
 }
 
-func newConn(nc net.Conn) *conn {
-	c := &conn{nc: nc}
+func newConn(nc net.Conn, s *stats) *conn {
+	c := &conn{nc: nc, stats: s}
 	c.qroom.L = &c.qmu
 	return c
 }
@@ -76,6 +77,7 @@ func (c *conn) committed(s *Server, p *proposal, r tree.Result) {
 	n := 1
 	for n < len(c.queue) && c.queue[n] != nil {
 		s.read(c, c.queue[n])
+		s.stats.took(s.sessions.nowMs() - c.queue[n].atMs)
 		n++
 	}
 	rest := copy(c.queue, c.queue[n:])
@@ -99,6 +101,7 @@ func (c *conn) frame(body func([]byte) []byte) {
 	if c.closed || c.last {
 		return
 	}
+	c.stats.sent.Add(1)
 	c.out = zk.AppendFrame(c.out, body)
 	if len(c.out) > outBytesMax {
 		c.closeLocked()

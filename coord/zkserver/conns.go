@@ -10,9 +10,10 @@ import (
 	ioconn "platter/io/conn"
 )
 
-// frameBudgetBytes bounds the frames of all connections in memory. A frame is held while its request is
-// decoded and queued, so this is many times what is ever used.
-const frameBudgetBytes = 64 << 20
+// frameBudgetBytes bounds the frames of all connections in memory. A frame is held while it arrives and
+// its request is decoded and queued, so this is many times what is used, unless thousands of peers send
+// the beginnings of long frames: these hold 64 KiB each until their session or handshake times out.
+const frameBudgetBytes = 256 << 20
 
 func (s *Server) newFrameReader(nc net.Conn) *ioconn.FrameReader {
 	return ioconn.NewFrameReader(context.Background(), nc, ioconn.FrameConfig{Pool: s.frames, BytesMax: zk.MaxFrameBytes})

@@ -2,17 +2,11 @@ package zkserver
 
 import (
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 )
-
-// stats is what srvr tells.
-type stats struct {
-	started        time.Time
-	received, sent atomic.Int64
-}
 
 // fourLetterWords are those that ZooKeeper knows.
 var fourLetterWords = []string{
@@ -39,15 +33,33 @@ func (s *Server) fourLetter(c *conn, word string) bool {
 	return true
 }
 
+// version is what clients are told: the ZooKeeper whose operations these are.
+const version = "3.9.0-platter"
+
+// buildTime is when the source was committed, in srvr's form.
+func buildTime() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, x := range info.Settings {
+			if t, err := time.Parse(time.RFC3339, x.Value); x.Key == "vcs.time" && err == nil {
+				return t.UTC().Format("2006-01-02 15:04 MST")
+			}
+		}
+	}
+	return "1970-01-01 00:00 UTC"
+}
+
+// srvr is ServerStats.toString's text, which tools parse.
 func (s *Server) srvr() string {
 	s.mu.RLock()
 	zxid, nodes := s.tree.Zxid(), s.tree.NodeCount()
 	s.mu.RUnlock()
+	low, mean, high := s.stats.latencyMs()
 	var b strings.Builder
-	fmt.Fprintf(&b, "Zookeeper version: 3.9.0-platter\n")
+	fmt.Fprintf(&b, "Zookeeper version: %s, built on %s\n", version, buildTime())
+	fmt.Fprintf(&b, "Latency min/avg/max: %d/%.1f/%d\n", low, mean, high)
 	fmt.Fprintf(&b, "Received: %d\nSent: %d\n", s.stats.received.Load(), s.stats.sent.Load())
-	fmt.Fprintf(&b, "Connections: %d\nZxid: 0x%x\nMode: standalone\nNode count: %d\n",
-		s.conns.count(), zxid, nodes)
+	fmt.Fprintf(&b, "Connections: %d\nOutstanding: %d\n", s.conns.count(), s.queue.count())
+	fmt.Fprintf(&b, "Zxid: 0x%x\nMode: standalone\nNode count: %d\n", zxid, nodes)
 	return b.String()
 }
 

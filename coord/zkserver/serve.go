@@ -15,6 +15,7 @@ import (
 type request struct {
 	zk.RequestHeader
 	body []byte
+	atMs int64 // tracker time of its arrival
 }
 
 // acceptLoop takes the connections that the limits let in, until the listener is closed.
@@ -25,7 +26,7 @@ func (s *Server) acceptLoop() {
 		if err != nil {
 			return // closed
 		}
-		c := newConn(nc)
+		c := newConn(nc, &s.stats)
 		if !s.conns.add(c) {
 			nc.Close()
 			return
@@ -66,8 +67,7 @@ func (s *Server) serveFrames(c *conn) error {
 			return err
 		}
 		s.stats.received.Add(1)
-		s.sessions.touch(c.session)
-		err = s.dispatch(c, frame.B)
+		err = s.dispatch(c, frame.B, s.sessions.touch(c.session))
 		frame.Release()
 		if err != nil {
 			return err
@@ -77,9 +77,9 @@ func (s *Server) serveFrames(c *conn) error {
 }
 
 // dispatch answers one request, or queues it.
-func (s *Server) dispatch(c *conn, frame []byte) error {
+func (s *Server) dispatch(c *conn, frame []byte, atMs int64) error {
 	d := zk.NewDecoder(frame)
-	var q request
+	q := request{atMs: atMs}
 	q.Decode(&d)
 	if d.Err() != nil {
 		return fmt.Errorf("request header of %d bytes: %w", len(frame), d.Err())
@@ -100,6 +100,7 @@ func (s *Server) dispatch(c *conn, frame []byte) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	s.read(c, &q)
+	s.stats.took(0)
 	return nil
 }
 
@@ -124,6 +125,7 @@ func (s *Server) propose(c *conn, q *request) error {
 		entry: tree.Entry{Session: c.session.id, Op: q.Op, Body: bytes.Clone(q.body)},
 		conn:  c,
 		xid:   q.Xid,
+		atMs:  q.atMs,
 	}
 	if !s.queue.add(p) {
 		return ErrClosed

@@ -113,7 +113,12 @@ func (t *tracker) detach(x *session, c *conn) {
 	}
 }
 
-func (t *tracker) touch(x *session) { x.heardMs.Store(t.nowMs()) }
+// touch notes that the client was heard of, and gives the time.
+func (t *tracker) touch(x *session) int64 {
+	now := t.nowMs()
+	x.heardMs.Store(now)
+	return now
+}
 
 // remove forgets a session that the tree has closed; one that expired loses its connection.
 func (t *tracker) remove(id int64) {

@@ -118,7 +118,6 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		return nil, fmt.Errorf("coordinator: listen: %w", err)
 	}
 	s.ln = ioconn.NewGate(s.limits()).Listener(ln)
-	s.stats.started = c.Clock.Now()
 	s.running.Add(2)
 	go s.acceptLoop()
 	go s.commitLoop()

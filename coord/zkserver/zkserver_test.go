@@ -8,7 +8,7 @@ import (
 	gozk "github.com/go-zookeeper/zk"
 
 	"platter/io/clock"
-	"platter/io/psync"
+	"platter/io/portable"
 )
 
 // start runs a server on a free port until the test ends.
@@ -18,7 +18,7 @@ func start(t *testing.T, c Config) *Server {
 		c.Clock = clock.Real{}
 	}
 	if c.FS == nil {
-		c.FS = psync.New()
+		c.FS = portable.New()
 	}
 	if c.Dir == "" {
 		c.Dir = t.TempDir()
@@ -72,7 +72,7 @@ func TestGoZookeeper(t *testing.T) {
 
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
-	s, err := Start(context.Background(), Config{FS: psync.New(), Clock: clock.Real{}, Dir: dir})
+	s, err := Start(context.Background(), Config{FS: portable.New(), Clock: clock.Real{}, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
