@@ -141,6 +141,20 @@ func TestCrashAtEveryOperation(t *testing.T) {
 	}
 }
 
+func TestMkdirAllSyncSurvives(t *testing.T) {
+	m := newDisk(0)
+	for _, dir := range []string{"/a/b/c", "/a/b/d/e"} {
+		if err := disk.MkdirAllSync(m, dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for seed := range uint64(50) {
+		if got := show(m.CrashClone(seed)); got != "/a/ /a/b/ /a/b/c/ /a/b/d/ /a/b/d/e/" {
+			t.Fatalf("seed %d left %s", seed, got)
+		}
+	}
+}
+
 func TestHandlesAndLocksDieInACrash(t *testing.T) {
 	for name, end := range map[string]func(*FS){"crash": func(m *FS) { m.Crash(1) }, "kill": (*FS).Kill} {
 		m := newDisk(0)
