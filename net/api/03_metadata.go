@@ -202,10 +202,13 @@ type metadataCache struct {
 	answers map[metadataKey][]byte
 }
 
+// cachedAnswersMax bounds the cache: clients are of few kinds.
+const cachedAnswersMax = 16
+
 func (m *metadataCache) get(img *cluster.Image, k metadataKey, encode func() []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.image != img {
+	if m.image != img || len(m.answers) == cachedAnswersMax {
 		m.image, m.answers = img, map[metadataKey][]byte{}
 	}
 	if body, ok := m.answers[k]; ok {

@@ -165,6 +165,7 @@ func (c *conn) progress(bytes int) {
 func (c *conn) readFrame() (*buf.Buffer, error) {
 	b, err := c.frames.Next()
 	switch {
+	case err == nil:
 	case errors.Is(err, ioconn.ErrFrameSize):
 		return nil, fmt.Errorf("%w (socket.request.max.bytes)", err)
 	case errors.As(err, new(*net.OpError)) && !errors.Is(err, ioconn.ErrCutShort) &&
