@@ -101,15 +101,17 @@ type Controller struct {
 	end   context.CancelFunc
 	ended chan struct{}
 
-	mu      sync.Mutex
-	zk      Coordinator // of the newest session; nil: none
-	joined  chan struct{}
-	joinErr error
+	mu     sync.Mutex
+	zk     Coordinator // of the newest session; nil: none
+	joiner chan error  // who waits for its election, until the driver takes it; has room
 
 	creations []*creation // that wait for the driver
 
-	active     atomic.Bool
-	retryDelay time.Duration // the driver's
+	active atomic.Bool
+
+	// The driver's own.
+	retryDelay time.Duration
+	joining    chan error
 }
 
 // New starts the driver; it has nothing to do until Session.
@@ -131,17 +133,14 @@ func New(cfg Config) *Controller {
 // outcome of the election: when it returns nil, somebody is the controller, and if it is this broker
 // then the cluster was read, leaders were elected and the brokers told.
 func (c *Controller) Session(ctx context.Context, zk Coordinator) error {
+	joiner := make(chan error, 1)
 	c.mu.Lock()
-	c.zk = zk
-	joined := make(chan struct{})
-	c.joined = joined
+	c.zk, c.joiner = zk, joiner
 	c.mu.Unlock()
 	c.raise(newSession)
 	select {
-	case <-joined:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.joinErr
+	case err := <-joiner:
+		return err
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.ended:
@@ -152,7 +151,10 @@ func (c *Controller) Session(ctx context.Context, zk Coordinator) error {
 // Lost takes the session away: it expired. Requests get ErrNotController until the next Session.
 func (c *Controller) Lost() {
 	c.mu.Lock()
-	c.zk = nil
+	if c.joiner != nil {
+		c.joiner <- ErrNotController
+	}
+	c.zk, c.joiner = nil, nil
 	c.mu.Unlock()
 	c.active.Store(false)
 	c.raise(newSession)

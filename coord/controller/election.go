@@ -11,13 +11,6 @@ import (
 // errDeposed: a write was refused because the controller epoch is not ours any more.
 var errDeposed = errors.New("deposed")
 
-// watches arms one-shot watches, each flag at most once at a time, under one session.
-type watches struct {
-	c     *Controller
-	zk    Coordinator
-	armed armedFlags
-}
-
 // elect finds out who is the controller and tries to become it when nobody is. It returns the term,
 // which is t when it goes on, or nil.
 func (c *Controller) elect(t *term, w *watches) (*term, error) {

@@ -72,7 +72,9 @@ func (c *Controller) run() {
 		if flags&newSession != 0 {
 			t, w = nil, nil
 			c.active.Store(false)
-			if zk := c.session(); zk != nil {
+			c.join(ErrNotController) // of a session that is gone
+			var zk Coordinator
+			if zk, c.joining = c.takeSession(); zk != nil {
 				w = &watches{c: c, zk: zk}
 				flags |= controllerNews
 			}
@@ -132,14 +134,20 @@ func (c *Controller) session() Coordinator {
 	return c.zk
 }
 
-// join answers a waiting Session.
-func (c *Controller) join(err error) {
+// takeSession gives the newest session, and who waits for its election.
+func (c *Controller) takeSession() (Coordinator, chan error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.joined != nil {
-		c.joinErr = err
-		close(c.joined)
-		c.joined = nil
+	joiner := c.joiner
+	c.joiner = nil
+	return c.zk, joiner
+}
+
+// join answers a waiting Session.
+func (c *Controller) join(err error) {
+	if c.joining != nil {
+		c.joining <- err
+		c.joining = nil
 	}
 }
 

@@ -6,17 +6,22 @@ import (
 	"platter/coord/zkclient"
 )
 
-// armedFlags remembers which flags have a watch, so that re-reading does not pile them up.
-type armedFlags struct{ bits atomic.Uint32 }
+// watches arms one-shot watches under one session, each flag at most once at a time, so that re-reading does
+// not pile them up.
+type watches struct {
+	c     *Controller
+	zk    Coordinator
+	armed atomic.Uint32 // flags that have a watch
+}
 
 // arm gives the watch to set for a flag, nil when one is set already.
 func (w *watches) arm(flag uint32) func(zkclient.Event) {
 	for {
-		old := w.armed.bits.Load()
+		old := w.armed.Load()
 		if old&flag != 0 {
 			return nil
 		}
-		if w.armed.bits.CompareAndSwap(old, old|flag) {
+		if w.armed.CompareAndSwap(old, old|flag) {
 			break
 		}
 	}
@@ -27,7 +32,7 @@ func (w *watches) arm(flag uint32) func(zkclient.Event) {
 }
 
 func (w *watches) disarm(flag uint32) {
-	w.armed.bits.And(^flag)
+	w.armed.And(^flag)
 }
 
 // get reads a node and watches it; a missing one is watched too.
