@@ -242,6 +242,9 @@ func (l *Log) place(a *Append, bs []batch.Batch) {
 	if len(c.batches)+len(bs) > chunkBatches || c.bytes+bytes > chunkBytes {
 		l.flushChunk()
 	}
+	if a.result.Err != nil { // what stood before these batches did not reach the log
+		return
+	}
 	if len(c.members) == 0 {
 		c.next, c.mark = l.Ends().Written, l.producers.Mark()
 	}

@@ -1,7 +1,37 @@
 // Package commitlog is one partition on disk: append, read, truncate, trim, roll, recover.
 //
-// One appender at a time; readers take immutable, reference-counted snapshots. The log keeps two ends:
-// written (in the page cache) and durable (synced). Offsets are Kafka's: the ends are exclusive.
+// # What may run at once
+//
+// A Log is safe for concurrent use. One appender at a time: who finds none at work writes what all others
+// have queued. Readers take no lock of the log for longer than a look at a few numbers: they work on an
+// immutable list of segments, and pin the files that they give out. A sync runs beside appends.
+//
+// # Two ends
+//
+// Written is what is in the page cache: it outlives the process. Durable is what a sync has covered: it
+// outlives a power cut. Both are exclusive, as Kafka's offsets are.
+//
+// # What is on disk, and what a crash may leave of it
+//
+// Kafka 3.9's files (see package segment for .log, .index and .timeindex, producer for .snapshot, epoch for
+// leader-epoch-checkpoint). The .log files alone are the truth. A power cut may leave any part of what was
+// not synced, directory entries too; what follows holds it together:
+//
+//   - At a roll the directory is synced before the next segment is made, so at most the newest one's entry
+//     is lost. Where compaction may leave gaps the old segment is synced too: a lost end looks like a gap.
+//   - Recovery cuts the log at the first bad batch past the recovery point and drops all behind it. Whatever is
+//     cut, by it, by a truncation or by a failed write, is cut durably: it cannot come back later
+//     behind other records.
+//   - Segments go in order, oldest first when the log is trimmed, newest first when it is truncated,
+//     the directory synced between them.
+//   - Before a truncation the checkpointed recovery point is lowered and producer snapshots above are gone.
+//   - Below the recovery point nothing is ever cut: what is bad there is a BadRange.
+//
+// # Errors
+//
+// The errors below, those of package batch for what a client sent, and the disk's. A full disk refuses the
+// append, leaves the log as it was, and is over once there is room. Any other failure of the disk, and every
+// failed sync, takes the log offline: ErrOffline from then on, and OnIOError once.
 package commitlog
 
 import (
@@ -40,7 +70,8 @@ type Origin int
 const (
 	// Client: offsets are assigned, sequences checked, batches validated.
 	Client Origin = iota
-	// Follower: offsets and epochs are kept, sequences not checked.
+	// Follower: offsets and epochs are kept, sequences not checked. A gap is taken for the leader's, so
+	// the next Append waits for the outcome of the one before. After an error a part may be written.
 	Follower
 )
 

@@ -32,6 +32,7 @@ func (s *sim) step() error {
 		{2, "new leader epoch", s.stepEpoch},
 		{3, "full disk", s.stepFull},
 		{1, "failed sync", s.stepFailedSync},
+		{2, "failed write", s.stepFailedWrite},
 		{5, "time passes", func() error { s.clock.advance(s.rng.Int64N(300)); return nil }},
 	}
 	total := 0
@@ -228,6 +229,43 @@ func (s *sim) stepFull() error {
 	}
 	s.fs.SetCapacity(0)
 	return s.stepAppend()
+}
+
+// stepFailedWrite makes a write fail half-way, for want of room or by a bad medium. The one leaves the log as it
+// was, the other offline.
+func (s *sim) stepFailedWrite() error {
+	cause := error(disk.ErrFull)
+	if s.rng.IntN(4) == 0 {
+		cause = errors.New("simulated I/O error")
+	}
+	hits := 0
+	s.fs.SetHook(func(o memdisk.Op) error {
+		if o.Kind == "write" && strings.HasSuffix(o.Path, segment.LogSuffix) {
+			hits++
+			return cause
+		}
+		return nil
+	})
+	defer s.fs.SetHook(nil)
+	for range 2 {
+		for _, r := range s.enqueue([]*Append{
+			{Batches: []batch.Batch{s.batch(s.idempotent)}}, {Batches: []batch.Batch{s.batch(nil), s.batch(nil)}},
+		}) {
+			if s.fs.Crashed() {
+				return errSimCrash
+			}
+			if !errors.Is(r.Err, cause) && !errors.Is(r.Err, ErrRecordListTooLarge) {
+				return fmt.Errorf("append with a failing write: %+v", r)
+			}
+		}
+	}
+	if errors.Is(cause, disk.ErrFull) || hits == 0 {
+		return nil
+	}
+	if err := s.log.Sync(); !errors.Is(err, ErrOffline) {
+		return fmt.Errorf("a failed write gives %w", err)
+	}
+	return errSimCrash
 }
 
 // stepFailedSync makes a sync fail: the log must be offline, and the page cache counts for nothing.
