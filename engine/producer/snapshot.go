@@ -121,8 +121,8 @@ func DecodeSnapshot(p []byte) ([]SnapshotEntry, error) {
 
 func (e *SnapshotEntry) check() error {
 	switch {
-	case e.ProducerID < 0 || e.Epoch < 0:
-		return fmt.Errorf("producer id %d, epoch %d", e.ProducerID, e.Epoch)
+	case e.ProducerID < 0:
+		return fmt.Errorf("producer id %d", e.ProducerID)
 	case e.LastOffset < 0: // no batch in the window
 		return nil
 	case e.LastSequence < 0 || e.OffsetDelta < 0 || int64(e.OffsetDelta) > e.LastOffset:

@@ -17,6 +17,7 @@ func (s *Store) Close(clean bool) error {
 	s.mu.Unlock()
 	close(s.stop)
 	s.loops.Wait()
+	s.work.wait()
 
 	var errs []error
 	for _, d := range s.dirs {
