@@ -121,6 +121,14 @@ func MkdirAllSync(fs FS, path string) error {
 	return nil
 }
 
+// VectorBytes is the size of all buffers together.
+func VectorBytes(bufs [][]byte) (n int64) {
+	for _, b := range bufs {
+		n += int64(len(b))
+	}
+	return n
+}
+
 // CheckRange refuses positions and lengths that no file has.
 func CheckRange(op, path string, pos, n int64) error {
 	if pos < 0 || n < 0 || pos+n < 0 {

@@ -52,10 +52,7 @@ func (f *file) read(ft fault, p []byte, pos int64) (int, error) {
 }
 
 func (f *file) WriteV(bufs [][]byte, pos int64) (int64, error) {
-	var want int64
-	for _, b := range bufs {
-		want += int64(len(b))
-	}
+	want := disk.VectorBytes(bufs)
 	ft, err := f.fs.meet("write", pos, want, f.Path())
 	if err != nil {
 		return 0, err

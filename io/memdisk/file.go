@@ -145,10 +145,7 @@ func (f *file) ReadAt(p []byte, pos int64) (int, error) {
 }
 
 func (f *file) WriteV(bufs [][]byte, pos int64) (int64, error) {
-	var want int64
-	for _, b := range bufs {
-		want += int64(len(b))
-	}
+	want := disk.VectorBytes(bufs)
 	if err := disk.CheckRange("write", f.path, pos, want); err != nil {
 		return 0, err
 	}

@@ -91,10 +91,7 @@ func (p *pinned) ReadAt(b []byte, pos int64) (n int, err error) {
 }
 
 func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
-	var want int64
-	for _, b := range bufs {
-		want += int64(len(b))
-	}
+	want := disk.VectorBytes(bufs)
 	if err := disk.CheckRange("write", f.path, pos, want); err != nil {
 		return 0, err
 	}

@@ -21,10 +21,7 @@ var vectorPool = sync.Pool{New: func() any { return new(vectors) }}
 // WriteV leaves in calls of at most vectorMax buffers. A short write goes on where it stopped, so that
 // its cause (a full disk) comes back from the next call.
 func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
-	var want int64
-	for _, b := range bufs {
-		want += int64(len(b))
-	}
+	want := disk.VectorBytes(bufs)
 	if err := disk.CheckRange("write", f.path, pos, want); err != nil {
 		return 0, err
 	}

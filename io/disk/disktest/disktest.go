@@ -102,10 +102,7 @@ func (e *env) file(name string, content []byte) disk.File {
 
 func (e *env) write(f disk.File, pos int64, bufs ...[]byte) {
 	e.Helper()
-	want := int64(0)
-	for _, b := range bufs {
-		want += int64(len(b))
-	}
+	want := disk.VectorBytes(bufs)
 	if n, err := f.WriteV(bufs, pos); err != nil || n != want {
 		e.Fatalf("wrote %d of %d: %v", n, want, err)
 	}
