@@ -22,8 +22,8 @@ const (
 	// growBytes is written as zeros ahead of the log's end: a sync inside the file's size is cheaper
 	// than one that moves it.
 	growBytes = 256 << 10
-	// snapAfterBytes of log, or the size of the last snapshot if that is more, make a new one due.
-	snapAfterBytes = 4 << 20
+	// snapAfterBytes of log, or twice the size of the last snapshot if that is more, make a new one due.
+	snapAfterBytes = 8 << 20
 	// snapsKept is how many snapshots stay, with the logs behind the oldest (autopurge.snapRetainCount).
 	snapsKept = 3
 )
@@ -181,7 +181,7 @@ func (st *store) roll() {
 }
 
 // snapshotDue reports whether so much log has gathered that a snapshot is worth its while.
-func (st *store) snapshotDue() bool { return st.since > max(snapAfterBytes, st.snapped.Load()) }
+func (st *store) snapshotDue() bool { return st.since > max(snapAfterBytes, 2*st.snapped.Load()) }
 
 // saveSnapshot makes a snapshot durable under its name, then removes what it makes superfluous.
 func (st *store) saveSnapshot(c *tree.Capture) error {
@@ -223,9 +223,12 @@ func writeSnapshot(f disk.File, c *tree.Capture) (size int64, err error) {
 	err = c.Encode(func(chunk []byte) error {
 		b = append(beginFrame(b[:0]), chunk...)
 		sealFrame(b, head.salt, size)
-		_, err := f.WriteV([][]byte{b}, size)
+		if _, err := f.WriteV([][]byte{b}, size); err != nil {
+			return err
+		}
+		f.WriteBehind(size, int64(len(b))) // a hint: the sync at the end has less to do at once
 		size += int64(len(b))
-		return err
+		return nil
 	})
 	if err != nil {
 		return 0, err
