@@ -204,20 +204,36 @@ func (f *fetch) wait() {
 	over := f.h.Clock.After(time.Duration(f.req.MaxWaitMs) * time.Millisecond)
 	for {
 		// Once more after Watch: what came between the last read and it gave no signal.
+		begin := f.h.Clock.Now()
 		f.read()
 		if f.satisfied() {
 			return
 		}
 		f.unpin() // nothing is pinned while nothing happens
-		select {
-		case <-w.C:
-			continue
-		case <-over:
-		case <-f.c.ctx.Done():
+		pause := restFactor * f.h.Clock.Now().Sub(begin)
+		if !sleep(f, w.C, over) || pause > restMin && !sleep(f, f.h.Clock.After(pause), over) {
+			f.read()
+			return
 		}
-		f.read()
-		return
 	}
+}
+
+// A fetch of many partitions of which one moves all the time reads them all anew each time: it rests
+// restFactor times as long as it has worked, unless that is too short to count.
+const (
+	restFactor = 4
+	restMin    = 200 * time.Microsecond
+)
+
+// sleep waits until wake or the end of the poll; false at its end.
+func sleep[T any](f *fetch, wake <-chan T, over <-chan time.Time) bool {
+	select {
+	case <-over:
+	case <-f.c.ctx.Done():
+	case <-wake:
+		return true
+	}
+	return false
 }
 
 // respond fills in the response.

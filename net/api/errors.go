@@ -10,6 +10,7 @@ import (
 	"platter/engine/batch"
 	"platter/engine/commitlog"
 	"platter/io/disk"
+	"platter/io/handles"
 	"platter/replication/replica"
 )
 
@@ -79,6 +80,7 @@ var table = []struct {
 	{txn.ErrNotReady, CoordinatorNotAvailable},
 
 	{disk.ErrFull, KafkaStorageError},
+	{handles.ErrTooManyOpen, KafkaStorageError}, // passes: the client tries again
 	{context.DeadlineExceeded, RequestTimedOut},
 	{context.Canceled, RequestTimedOut},
 }
