@@ -48,6 +48,7 @@ func (l *Log) writeState(clean bool) error {
 	if !clean {
 		return nil
 	}
+	l.epochs.DropUnused(e.Written)
 	l.dirChanged = true
 	t := l.target()
 	t.paths = append(append(t.paths, active.IndexPaths()...), l.pathOf(segment.SnapshotName(e.Written)))

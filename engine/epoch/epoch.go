@@ -142,6 +142,17 @@ func (c *Cache) TruncateFromEnd(end int64) error {
 	return c.replace(slices.Clone(c.entries[:keep]))
 }
 
+// DropUnused is TruncateFromEnd without writing the file: for a log that is closed and ends at end, where a
+// term began without a batch. The next leader is told its epoch anew.
+func (c *Cache) DropUnused(end int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keep := sort.Search(len(c.entries), func(i int) bool { return c.entries[i].StartOffset >= end })
+	if end >= 0 && keep < len(c.entries) {
+		c.entries, c.file.pending = slices.Clone(c.entries[:keep]), true
+	}
+}
+
 // TruncateFromStart drops the entries that end at or below start; the one that holds start now starts there.
 func (c *Cache) TruncateFromStart(start int64) error {
 	c.mu.Lock()

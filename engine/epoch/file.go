@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"platter/engine/checkpoint"
@@ -26,6 +27,8 @@ type file struct {
 	unsynced bool // the version under the name was never synced
 	pending  bool // the history in memory is not written yet
 	renamed  bool // the directory entry is not durable yet
+
+	content []Entry // what is under the name
 }
 
 func (f *file) path() string { return filepath.Join(f.dir, FileName) }
@@ -44,16 +47,23 @@ func (f *file) read() ([]Entry, error) {
 	}
 	// Whether a former process synced it is unknown: take the careful side both ways.
 	f.durable, f.unsynced, f.renamed = len(entries) > 0, true, true
+	f.content = entries
 	return entries, nil
 }
 
-// write replaces the file. Synced before it takes the name if what it replaces matters.
+// write replaces the file, unless it says that already. Synced before it takes the name if what it
+// replaces matters.
 func (f *file) write(entries []Entry) error {
+	if len(entries) > 0 && slices.Equal(entries, f.content) {
+		f.pending = false
+		return nil
+	}
 	err := f.replace(Format(entries))
 	if err != nil {
 		return err
 	}
 	f.unsynced, f.pending, f.renamed = !f.durable, false, true
+	f.content = slices.Clone(entries)
 	return nil
 }
 
