@@ -12,6 +12,10 @@ import (
 // createCountMax bounds how many topics of waiting requests are created together.
 const createCountMax = 1000
 
+// PartitionsPerRequestMax bounds what one request may create, as KRaft's controller does
+// (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH).
+const PartitionsPerRequestMax = 10_000
+
 // creation is one waiting request.
 type creation struct {
 	topics []NewTopic
@@ -19,8 +23,27 @@ type creation struct {
 }
 
 // CreateTopics creates and waits until the leaders serve, or ctx ends: then they may still come to be.
-// Requests that wait together are written together.
+// Requests that wait together are written together. Topics beyond PartitionsPerRequestMax partitions are
+// refused.
 func (c *Controller) CreateTopics(ctx context.Context, ts []NewTopic) []Created {
+	fit, count := 0, 0
+	for ; fit < len(ts); fit++ {
+		if count += max(int(ts[fit].PartitionCount), len(ts[fit].Assignment), 1); count > PartitionsPerRequestMax {
+			break
+		}
+	}
+	out := c.createFitting(ctx, ts[:fit])
+	for _, n := range ts[fit:] {
+		err := fmt.Errorf("%w: excessively large number of partitions in one request, at most %d", ErrInvalidPartitions, PartitionsPerRequestMax)
+		out = append(out, Created{Name: n.Name, PartitionCount: -1, ReplicationFactor: -1, Err: err})
+	}
+	return out
+}
+
+func (c *Controller) createFitting(ctx context.Context, ts []NewTopic) []Created {
+	if len(ts) == 0 {
+		return nil
+	}
 	r := &creation{topics: ts, done: make(chan []Created, 1)}
 	c.mu.Lock()
 	c.creations = append(c.creations, r)
@@ -229,8 +252,6 @@ func (t *term) assign(n *NewTopic) ([][]int32, error) {
 	switch {
 	case partitions <= 0:
 		return nil, fmt.Errorf("%w: number of partitions must be larger than 0", ErrInvalidPartitions)
-	case partitions > cluster.PartitionCountMax:
-		return nil, fmt.Errorf("%w: number of partitions must be at most %d", ErrInvalidPartitions, cluster.PartitionCountMax)
 	case factor <= 0:
 		return nil, fmt.Errorf("%w: replication factor must be larger than 0", ErrInvalidReplication)
 	case int(factor) > len(live):
@@ -249,8 +270,6 @@ func (t *term) checkAssignment(n *NewTopic) error {
 		return fmt.Errorf("%w: both numPartitions or replicationFactor and replicasAssignments were set", ErrInvalidAssignment)
 	case len(n.Assignment) == 0:
 		return fmt.Errorf("%w: no partitions", ErrInvalidAssignment)
-	case len(n.Assignment) > cluster.PartitionCountMax:
-		return fmt.Errorf("%w: number of partitions must be at most %d", ErrInvalidPartitions, cluster.PartitionCountMax)
 	}
 	for i, ids := range n.Assignment {
 		if len(ids) == 0 || len(ids) != len(n.Assignment[0]) {

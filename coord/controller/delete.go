@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"platter/coord/cluster"
 	"platter/coord/zkclient"
@@ -72,8 +73,13 @@ func (t *term) deleteTopics(names []string) []error {
 // mark creates the markers of topics to delete; one that is there already is as good.
 func (t *term) mark(ops []zkclient.Op) error {
 	for len(ops) > 0 {
-		n := min(len(ops), multiOpsMax)
-		_, err := t.multi(ops[:n]...)
+		var b batch
+		n := 0
+		for n < len(ops) && !b.full(ops[n:n+1]) {
+			b.add(ops[n])
+			n++
+		}
+		_, err := t.multi(b.ops...)
 		var refused *opError
 		switch {
 		case errors.As(err, &refused) && errors.Is(err, zkclient.ErrNodeExists):
@@ -113,13 +119,11 @@ func (t *term) readDeletes() error {
 		}
 	}
 	t.push() // nobody learns of the topics any more
+	doomed = slices.DeleteFunc(doomed, func(topic *topic) bool { return !t.stopReplicas(topic) })
+	if err := t.removeZnodes(doomed); err != nil {
+		return err
+	}
 	for _, topic := range doomed {
-		if !t.stopReplicas(topic) {
-			continue
-		}
-		if err := t.removeZnodes(topic); err != nil {
-			return err
-		}
 		t.core.removeTopic(topic.name)
 		t.c.cfg.Log.Info("topic is deleted", "topic", topic.name, "id", topic.id)
 	}
@@ -159,50 +163,53 @@ func (t *term) stopReplicas(topic *topic) bool {
 	return all
 }
 
-// removeZnodes removes a topic's znodes from the leaves up, in multis that fit; the marker goes last, so
+// removeZnodes removes topics' znodes from the leaves up, in multis that fit; a topic's marker goes last, so
 // that a controller that dies in between leaves a deletion behind that its successor finishes.
-func (t *term) removeZnodes(topic *topic) error {
+func (t *term) removeZnodes(topics []*topic) error {
 	var b batch
+	var in []*topic // with ops in b
 	flush := func() error {
 		if len(b.ops) == 0 {
 			return nil
 		}
 		_, err := t.multi(b.ops...)
 		b = batch{}
-		return err
-	}
-	put := func(paths ...string) error {
-		var ops []zkclient.Op
-		for _, p := range paths {
-			ops = append(ops, zkclient.DeleteOp(p, -1))
-		}
-		if b.full(ops) {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-		b.add(ops...)
-		return nil
-	}
-	err := func() error {
-		for i := range topic.parts {
-			if err := put(cluster.StatePath(topic.name, int32(i)), cluster.PartitionPath(topic.name, int32(i))); err != nil {
-				return err
-			}
-		}
-		err := put(cluster.PartitionsPath(topic.name), cluster.TopicPath(topic.name),
-			cluster.TopicConfigPath(topic.name), cluster.DeleteTopicPath(topic.name))
-		if err != nil {
+		var refused *opError
+		if !errors.As(err, &refused) {
 			return err
 		}
-		return flush()
-	}()
-	var refused *opError
-	if !errors.As(err, &refused) {
-		return err
+		// The znodes are not what we think: partly removed before, or with more below them.
+		for _, topic := range in {
+			if err := t.removeAll(topic.name); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	// The znodes are not what we think: partly removed before, or with more below them.
-	return t.removeAll(topic.name)
+	for _, gone := range topics {
+		in = append(in, gone)
+		for _, path := range topicPaths(gone) {
+			op := zkclient.DeleteOp(path, -1)
+			if b.full([]zkclient.Op{op}) {
+				if err := flush(); err != nil {
+					return err
+				}
+				in = []*topic{gone}
+			}
+			b.add(op)
+		}
+	}
+	return flush()
+}
+
+// topicPaths are a topic's znodes from the leaves up, and its marker.
+func topicPaths(topic *topic) []string {
+	out := make([]string, 0, 2*len(topic.parts)+4)
+	for i := range topic.parts {
+		out = append(out, cluster.StatePath(topic.name, int32(i)), cluster.PartitionPath(topic.name, int32(i)))
+	}
+	return append(out, cluster.PartitionsPath(topic.name), cluster.TopicPath(topic.name),
+		cluster.TopicConfigPath(topic.name), cluster.DeleteTopicPath(topic.name))
 }
 
 // removeAll removes whatever znodes there are of a topic, the marker last.

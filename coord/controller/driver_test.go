@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -206,11 +207,44 @@ func TestManyPartitions(t *testing.T) {
 	if got := len(b.look().Topic("big").Partitions); got != n {
 		t.Fatalf("%d partitions", got)
 	}
-	if errs := ctl.DeleteTopics(t.Context(), []string{"big"}); errs[0] != nil {
+	out = ctl.CreateTopics(t.Context(), []NewTopic{
+		{Name: "small", PartitionCount: 1, ReplicationFactor: 1},
+		{Name: "huge", PartitionCount: math.MaxInt32, ReplicationFactor: 1},
+		{Name: "late", PartitionCount: 1, ReplicationFactor: 1},
+	})
+	if out[0].Err != nil || !errors.Is(out[1].Err, ErrInvalidPartitions) || !errors.Is(out[2].Err, ErrInvalidPartitions) {
+		t.Fatalf("beyond the limit: %+v", out)
+	}
+	if errs := ctl.DeleteTopics(t.Context(), []string{"big", "small"}); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
 	if names, _, err := zk.Children(t.Context(), cluster.TopicsPath, nil); err != nil || len(names) != 0 {
 		t.Fatalf("left: %v, %v", names, err)
+	}
+}
+
+// TestManyTopics: names and all do not fit into one multi.
+func TestManyTopics(t *testing.T) {
+	c := startCoordinator(t)
+	b := newBrokers()
+	ctl, zk := join(t, c, 1, b)
+	var ts []NewTopic
+	var names []string
+	for i := range 2500 {
+		names = append(names, fmt.Sprintf("%0*d", TopicNameMax, i))
+		ts = append(ts, NewTopic{Name: names[i], PartitionCount: 1, ReplicationFactor: 1})
+	}
+	for _, out := range ctl.CreateTopics(t.Context(), ts) {
+		coordtest.Must(t, out.Err)
+	}
+	if n := len(b.look().Topics); n != len(ts) {
+		t.Fatalf("%d topics", n)
+	}
+	for _, err := range ctl.DeleteTopics(t.Context(), names) {
+		coordtest.Must(t, err)
+	}
+	if left, _, err := zk.Children(t.Context(), cluster.TopicsPath, nil); err != nil || len(left) != 0 {
+		t.Fatalf("%d left, %v", len(left), err)
 	}
 }
 
