@@ -126,10 +126,8 @@ func (s *Store) place(isNew bool) (*dataDir, error) {
 // make creates the log's directory and opens the log in it. What checkpoints say of an earlier log of
 // the name goes first.
 func (s *Store) make(d *dataDir, tp TP, id UUID, c commitlog.Config) (*commitlog.Log, error) {
-	for _, f := range []*offsetFile{d.recovery, d.starts, d.marks} {
-		if err := f.lower(0, tp); err != nil {
-			return nil, err
-		}
+	if err := s.purge(d, tp); err != nil {
+		return nil, err
 	}
 	dir := d.join(dirName(tp))
 	err := d.makeLogDir(tp, id)
@@ -143,6 +141,21 @@ func (s *Store) make(d *dataDir, tp TP, id UUID, c commitlog.Config) (*commitlog
 		return nil, err
 	}
 	return l, nil
+}
+
+// purge takes back what d's checkpoints say of tp, and with it of all logs that are gone: who recreates a topic of many
+// partitions waits for one write, not for one each.
+func (s *Store) purge(d *dataDir, tp TP) error {
+	for _, f := range []*offsetFile{d.recovery, d.starts, d.marks} {
+		dead := []TP{tp}
+		if f.get(tp) > 0 {
+			dead = f.named(func(other TP) bool { return other == tp || s.find(other) == nil })
+		}
+		if err := f.lower(0, dead...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Delete closes the log and renames its directory at once; the files go in the background, after

@@ -10,6 +10,7 @@ import (
 	"platter/engine/commitlog"
 	"platter/io/disk"
 	"platter/io/faultdisk"
+	"platter/io/memdisk"
 )
 
 // faulty puts a fault injector between the store and the rig's disk.
@@ -184,6 +185,49 @@ func TestFullDisk(t *testing.T) {
 	}
 	r.create("c-0", 1)
 	r.close()
+}
+
+// TestRecreatedTopicsShareTheirSyncs: what checkpoints say of many deleted logs goes with the first that comes back.
+func TestRecreatedTopicsShareTheirSyncs(t *testing.T) {
+	r := newRig(t).open()
+	r.c.serial = true
+	const n = 50
+	for i := range n {
+		l, err := r.s.Create(nth(i), UUID{1}, commitlog.DefaultConfig())
+		if err == nil {
+			err = appendTo(l, 1)
+		}
+		if err == nil {
+			err = l.Sync()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.marks[nth(i)] = 1
+	}
+	if err := r.s.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if err := r.s.Delete(nth(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	syncs := 0
+	r.disk.SetHook(func(o memdisk.Op) error {
+		if o.Kind == "sync" || o.Kind == "syncdir" {
+			syncs++
+		}
+		return nil
+	})
+	for i := range n {
+		if _, err := r.s.Create(nth(i), UUID{2}, commitlog.DefaultConfig()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if syncs > 4 { // two for each of the two checkpoints
+		t.Errorf("%d syncs", syncs)
+	}
 }
 
 func TestNames(t *testing.T) {

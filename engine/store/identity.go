@@ -51,7 +51,7 @@ func (s *Store) SetIdentity(brokerID int32, clusterID string) error {
 			if !deviceFailed(err) {
 				return err
 			}
-			go s.failDir(d, err) // it takes the lock
+			s.failDir(d, err)
 		}
 	}
 	s.brokerID, s.clusterID = brokerID, clusterID

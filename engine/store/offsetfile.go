@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 
 	"platter/engine/checkpoint"
@@ -42,6 +43,20 @@ func (f *offsetFile) get(tp TP) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.onDisk[checkpoint.Key(tp)]
+}
+
+// named lists the partitions in the file that want says yes to.
+func (f *offsetFile) named(want func(TP) bool) []TP {
+	f.mu.Lock()
+	keys := slices.Collect(maps.Keys(f.onDisk))
+	f.mu.Unlock()
+	var tps []TP
+	for _, k := range keys {
+		if want(TP(k)) {
+			tps = append(tps, TP(k))
+		}
+	}
+	return tps
 }
 
 // write replaces the file by what gather returns, unless it says so already.
