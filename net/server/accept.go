@@ -69,7 +69,7 @@ func (s *Server) janitor() {
 	if s.cfg.IdleMax > 0 {
 		tick = min(tick, s.cfg.IdleMax)
 	}
-	tick = max(tick/8, 10*time.Millisecond)
+	tick = max(min(tick, s.cfg.starvedMax)/8, 10*time.Millisecond)
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	trim := time.NewTicker(trimEvery)
@@ -84,6 +84,7 @@ func (s *Server) janitor() {
 			for _, c := range s.list() {
 				c.checkDeadlines(now.UnixNano())
 			}
+			s.relieve(now)
 		}
 	}
 }

@@ -2,12 +2,16 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"net"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	ioconn "platter/io/conn"
+	"platter/net/frame"
 )
 
 // announced is what each peer of the test says that it will send.
@@ -66,13 +70,42 @@ func TestManyLargeFramesShareTheBudget(t *testing.T) {
 	s, dial, _ := start(t, h, func(c *Config) { c.QueuedRequestBytesMax = 4 << 20 })
 	const peers = 16
 	conns := make([]net.Conn, peers)
-	frame := request(0, 1, make([]byte, 3<<20)...)
+	whole := request(0, 1, make([]byte, 3<<20)...)
 	for i := range conns {
 		conns[i] = dial()
-		go conns[i].Write(frame)
+		go conns[i].Write(whole)
 	}
 	for _, nc := range conns {
 		expect(t, nc, 1)
 	}
 	eventually(t, "all memory is given back", func() bool { return s.pool.Usage().Used == 0 })
+}
+
+// TestNobodyKeepsTheMemory lets some peers fill the budget and stop there, in the middle of a frame and
+// behind a long poll: the others get on.
+func TestNobodyKeepsTheMemory(t *testing.T) {
+	h := newScript()
+	h.produce = func(r *Request) { r.Answer(echo(r), nil) }
+	h.serve = func(ctx context.Context, r *Request) (*frame.Reply, error) { <-ctx.Done(); return nil, ctx.Err() }
+	s, dial, log := start(t, h, func(c *Config) { c.QueuedRequestBytesMax = 4 << 20; c.starvedMax = 100 * time.Millisecond })
+	whole := request(0, 1, make([]byte, 1<<20)...)
+	for range 3 {
+		go dial().Write(whole[:len(whole)-1])
+	}
+	behind := dial()
+	go func() {
+		behind.Write(request(1, 1))
+		for range 3 {
+			behind.Write(whole)
+		}
+	}()
+	eventually(t, "the budget is used up", func() bool { return s.pool.Usage().Used > 3<<20 })
+	for range 8 {
+		nc := dial()
+		go nc.Write(whole)
+		expect(t, nc, 1)
+	}
+	if !strings.Contains(log.String(), ErrStarving.Error()) {
+		t.Error("the log does not say who was ended")
+	}
 }

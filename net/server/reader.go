@@ -154,11 +154,13 @@ func (c *conn) newFrameReader() *ioconn.FrameReader {
 
 // progress is told how many bytes a frame waits for, and 0 at its end.
 func (c *conn) progress(bytes int) {
-	if bytes > 0 {
-		c.readDeadline.Store(c.transferDeadline(int64(bytes)))
-	} else {
+	if bytes == 0 {
 		c.readDeadline.Store(0)
+		c.readSince.Store(0)
+		return
 	}
+	c.readDeadline.Store(c.transferDeadline(int64(bytes)))
+	c.readSince.CompareAndSwap(0, time.Now().UnixNano())
 }
 
 // readFrame reads one frame, which the caller releases. io.EOF comes only between frames.

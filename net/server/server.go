@@ -55,9 +55,11 @@ type Config struct {
 	ConnectionsOverrides  map[string]int // max.connections.per.ip.overrides, by address
 	QueuedRequestsMax     int            // queued.max.requests: unanswered requests of one connection, default 500
 	QueuedRequestBytesMax int64          // queued.max.request.bytes: frames of all connections, default or -1: 512 MiB
-	TransferMin           int64          // bytes a second that a frame must come and a reply must go with, default 64 KiB
+	TransferMin           int64          // bytes a second that a frame must come and a reply must go with, default 16 KiB
 	TransferGrace         time.Duration  // what each transfer gets on top, default 30 s
 	DrainMax              time.Duration  // how long Close lets requests finish, default 5 s
+
+	starvedMax time.Duration // for tests
 }
 
 // Handler answers requests; net/api has the broker's.
@@ -88,7 +90,9 @@ type Server struct {
 	nextID   atomic.Uint64
 	stopping atomic.Bool
 	stop     chan struct{}
-	wg       sync.WaitGroup // accept loops, janitor, connections
+
+	starvedSince time.Time      // the janitor's
+	wg           sync.WaitGroup // accept loops, janitor, connections
 }
 
 // New checks c; nothing is accepted before Start.
@@ -124,9 +128,10 @@ func (c *Config) setDefaults() {
 	if c.QueuedRequestBytesMax <= 0 {
 		c.QueuedRequestBytesMax = 512 << 20
 	}
-	setDefault(&c.TransferMin, 64<<10)
+	setDefault(&c.TransferMin, 16<<10)
 	setDefault(&c.TransferGrace, 30*time.Second)
 	setDefault(&c.DrainMax, 5*time.Second)
+	setDefault(&c.starvedMax, starvedMax)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

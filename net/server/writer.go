@@ -1,6 +1,9 @@
 package server
 
-import "net"
+import (
+	"net"
+	"time"
+)
 
 // write is the writer's goroutine: it hands over what waited for a barrier, serves barriers, and sends
 // the answers in request order.
@@ -19,7 +22,9 @@ func (c *conn) write() {
 			c.mu.Unlock()
 			continue
 		case serve:
+			c.serveSince.Store(time.Now().UnixNano())
 			r.reply, r.err = c.s.cfg.Handler.Serve(c.ctx, r)
+			c.serveSince.Store(0)
 		}
 		if !c.finish(r, c.nc) {
 			c.abandon()
