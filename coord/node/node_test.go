@@ -292,6 +292,25 @@ func TestSecondBroker(t *testing.T) {
 	}
 }
 
+// TestGhost: without the session's file a killed broker's registration has to expire; the broker waits for that.
+func TestGhost(t *testing.T) {
+	m := newMachine(t)
+	m.cfg.SessionTimeout = 300 * time.Millisecond
+	m.mustStart()
+	m.create("t", 1)
+	m.kill()
+	coordtest.Must(t, m.disk.Remove("/data/"+SessionFile))
+	m.mustStart()
+	defer m.stop()
+	if !strings.Contains(m.logs.text.String(), "waiting for its end") {
+		t.Error("it did not wait")
+	}
+	coordtest.Eventually(t, "the partition is led", func() bool {
+		topic := m.node.Image().Topic("t")
+		return topic != nil && topic.Partitions[0].LeaderEpoch == 1
+	})
+}
+
 func TestForeignCluster(t *testing.T) {
 	m := newMachine(t)
 	zk := m.zk.Client()

@@ -64,8 +64,9 @@ func (n *Node) refuseOthers(ctx context.Context, zk *session) error {
 	}
 }
 
-// ghostTime is how long a dead broker's session can live.
-func ghostTime(zk *session) time.Duration { return zk.Timeout() * 3 / 2 }
+// ghostTime is how long a dead broker's session can live: its timeout and a tick, which is at most half of
+// that, and some time for the server to act.
+func ghostTime(zk *session) time.Duration { return zk.Timeout()*3/2 + 500*time.Millisecond }
 
 // register creates the broker's znode. While another session holds it, it waits: at start (wait set)
 // for as long as a dead session can live, else for as long as it takes.
