@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,7 +188,7 @@ func (o Options) DescribeTopics(ctx context.Context, w io.Writer, asJSON bool, n
 func viewOf(d kadm.TopicDetail) topicView {
 	v := topicView{Name: d.Topic, Internal: d.IsInternal, Partitions: []partitionView{}}
 	if d.ID != (kadm.TopicID{}) {
-		v.ID = d.ID.String()
+		v.ID = base64.RawURLEncoding.EncodeToString(d.ID[:]) // as Kafka's tools show it
 	}
 	for _, p := range d.Partitions.Sorted() {
 		pv := partitionView{
