@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 
 	"platter/io/clock"
@@ -38,10 +39,11 @@ func content(t *testing.T, fs disk.FS) []byte {
 	return p
 }
 
-func TestACrashLeavesOldOrNew(t *testing.T) {
+// crashes crashes write at each of its operations and after the last, and says what it found wrong.
+func crashes(t *testing.T, write func(disk.FS, string, []byte) error) (wrong string) {
 	m := prepared(t)
 	start := m.Count()
-	if err := Write(m, "/d/f", after); err != nil {
+	if err := write(m, "/d/f", after); err != nil {
 		t.Fatal(err)
 	}
 	end := m.Count()
@@ -49,21 +51,44 @@ func TestACrashLeavesOldOrNew(t *testing.T) {
 		for seed := range uint64(100) {
 			m := prepared(t)
 			m.CrashAt(n, seed)
-			err := Write(m, "/d/f", after)
+			err := write(m, "/d/f", after)
 			if (err == nil) != (n > end) {
 				t.Fatalf("crash at %d of %d: %v", n, end, err)
 			}
 			m.Crash(seed)
-			got := content(t, m)
-			if !bytes.Equal(got, after) && (n > end || !bytes.Equal(got, before)) {
-				t.Fatalf("crash at %d of %d, seed %d left %d bytes", n, end, seed, len(got))
+			got, err := disk.ReadFile(m, "/d/f", 1<<20)
+			if err != nil || !bytes.Equal(got, after) && (n > end || !bytes.Equal(got, before)) {
+				return fmt.Sprintf("crash at %d of %d, seed %d left %d bytes, %v", n, end, seed, len(got), err)
 			}
-			if err := Write(m, "/d/f", after[:5]); err != nil {
+			if err := write(m, "/d/f", after[:5]); err != nil {
 				t.Fatalf("after the crash at %d: %v", n, err)
 			}
 			if got := content(t, m); !bytes.Equal(got, after[:5]) {
 				t.Fatalf("after the crash at %d: %d bytes", n, len(got))
 			}
+		}
+	}
+	return ""
+}
+
+func TestACrashLeavesOldOrNew(t *testing.T) {
+	if wrong := crashes(t, Write); wrong != "" {
+		t.Error(wrong)
+	}
+}
+
+// TestTheCheckFindsCarelessWriters leaves out each of the two syncs in turn.
+func TestTheCheckFindsCarelessWriters(t *testing.T) {
+	for _, rule := range []string{"sync *.tmp: lost", "syncdir *: lost"} {
+		wrong := crashes(t, func(fs disk.FS, path string, content []byte) error {
+			f := faultdisk.New(fs, 1, clock.Real{})
+			if err := f.Script(rule); err != nil {
+				t.Fatal(err)
+			}
+			return Write(f, path, content)
+		})
+		if wrong == "" {
+			t.Errorf("with %q nothing was found wrong", rule)
 		}
 	}
 }
