@@ -6,7 +6,6 @@ import (
 	"io"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,7 +19,7 @@ func TestRestart(t *testing.T) {
 	b := startBroker(t)
 	command(t, 0, "", "topic", "create", "-b", b.Addr(), "restart")
 
-	var out lockedBuffer
+	var out proc.Buffer
 	consume := exec.Command(proc.Binary(t), "consume", "-b", b.Addr(), "-t", "restart")
 	consume.Stdout = &out
 	if err := consume.Start(); err != nil {
@@ -73,21 +72,4 @@ func TestRestart(t *testing.T) {
 	if err := consume.Wait(); err != nil {
 		t.Errorf("consume: %v", err)
 	}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -84,7 +84,7 @@ type Broker struct {
 	Wrap    []string          // put in front of the command (prlimit, strace)
 	cmd     *exec.Cmd
 	done    chan error
-	log     lockedBuffer
+	log     Buffer
 }
 
 // New prepares a broker with fresh ports over dir; Start starts it. The process is killed when the test ends.
@@ -240,18 +240,19 @@ func (b *Broker) LogTail(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-type lockedBuffer struct {
+// Buffer is a bytes.Buffer that a process writes to while a test reads it.
+type Buffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (l *lockedBuffer) Write(p []byte) (int, error) {
+func (l *Buffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-func (l *lockedBuffer) String() string {
+func (l *Buffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
