@@ -21,7 +21,14 @@ const (
 type Watches[W comparable] struct {
 	mu     sync.Mutex
 	byPath [watchKinds]map[string]map[W]struct{}
-	of     map[W]map[watch]struct{}
+	of     map[W]*watched
+	bytes  int
+}
+
+// watched is what one watcher waits for.
+type watched struct {
+	set   map[watch]struct{}
+	bytes int
 }
 
 type watch struct {
@@ -29,65 +36,60 @@ type watch struct {
 	path string
 }
 
+// bytes is about what a watch takes in memory.
+func (x watch) bytes() int { return 200 + len(x.path) }
+
 // NewWatches is an empty table.
 func NewWatches[W comparable]() *Watches[W] {
-	w := &Watches[W]{of: map[W]map[watch]struct{}{}}
+	w := &Watches[W]{of: map[W]*watched{}}
 	for k := range w.byPath {
 		w.byPath[k] = map[string]map[W]struct{}{}
 	}
 	return w
 }
 
-// Add sets a watch; set twice it still fires once.
-func (w *Watches[W]) Add(kind WatchKind, path string, who W) {
+// Add sets a watch; set twice it still fires once. It tells about how many bytes of memory the
+// watcher's watches take now, and how many those of all.
+func (w *Watches[W]) Add(kind WatchKind, path string, who W) (mine, all int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	has := w.of[who]
+	if has == nil {
+		has = &watched{set: map[watch]struct{}{}}
+		w.of[who] = has
+	}
+	x := watch{kind, path}
+	if _, twice := has.set[x]; twice {
+		return has.bytes, w.bytes
+	}
+	has.set[x] = struct{}{}
+	has.bytes += x.bytes()
+	w.bytes += x.bytes()
 	at := w.byPath[kind][path]
 	if at == nil {
 		at = map[W]struct{}{}
 		w.byPath[kind][path] = at
 	}
 	at[who] = struct{}{}
-	mine := w.of[who]
-	if mine == nil {
-		mine = map[watch]struct{}{}
-		w.of[who] = mine
-	}
-	mine[watch{kind, path}] = struct{}{}
+	return has.bytes, w.bytes
 }
 
 // Remove forgets all of one watcher's.
 func (w *Watches[W]) Remove(who W) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for x := range w.of[who] {
+	has := w.of[who]
+	if has == nil {
+		return
+	}
+	for x := range has.set {
 		at := w.byPath[x.kind][x.path]
 		if delete(at, who); len(at) == 0 {
 			delete(w.byPath[x.kind], x.path)
 		}
 	}
+	w.bytes -= has.bytes
 	delete(w.of, who)
-}
-
-// Count tells how many watchers, watched paths and watches there are.
-func (w *Watches[W]) Count() (watchers, paths, watches int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	seen := map[string]struct{}{}
-	for _, byPath := range w.byPath {
-		for p, at := range byPath {
-			seen[p] = struct{}{}
-			watches += len(at)
-		}
-	}
-	return len(w.of), len(seen), watches
-}
-
-// CountOf tells how many watches one watcher has.
-func (w *Watches[W]) CountOf(who W) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.of[who])
 }
 
 // Fire removes the watches that c sets off and calls tell for each, in ZooKeeper's order: the node's
@@ -127,11 +129,13 @@ func (w *Watches[W]) Fire(c Change, tell func(who W, typ zk.EventType, path stri
 
 // take removes and gives the watchers of one kind on a path.
 func (w *Watches[W]) take(kind WatchKind, path string) map[W]struct{} {
-	at := w.byPath[kind][path]
+	at, x := w.byPath[kind][path], watch{kind, path}
 	delete(w.byPath[kind], path)
+	w.bytes -= len(at) * x.bytes()
 	for who := range at {
-		mine := w.of[who]
-		if delete(mine, watch{kind, path}); len(mine) == 0 {
+		has := w.of[who]
+		has.bytes -= x.bytes()
+		if delete(has.set, x); len(has.set) == 0 {
 			delete(w.of, who)
 		}
 	}

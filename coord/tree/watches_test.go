@@ -43,11 +43,16 @@ func TestWatches(t *testing.T) {
 	w.Add(WatchChild, "/b", "x")
 	w.Add(WatchChild, "/b", "y")
 	w.Remove("x")
-	if n := w.CountOf("x"); n != 0 {
-		t.Fatal(n)
-	}
 	check(fire(zk.EventDeleted, "/b"), "y:2/b")
-	if a, b, c := w.Count(); a+b+c != 0 {
-		t.Fatal(a, b, c)
+	if w.bytes != 0 || len(w.of)+len(w.byPath[WatchData])+len(w.byPath[WatchChild]) != 0 {
+		t.Fatalf("%+v is left", w)
+	}
+	one, _ := w.Add(WatchData, "/a", "x")
+	w.Add(WatchChild, "/a", "x")
+	if mine, all := w.Add(WatchData, "/a", "y"); mine != one || all != 3*one {
+		t.Fatal(one, mine, all)
+	}
+	if mine, all := w.Add(WatchChild, "/a", "x"); mine != 2*one || all != 3*one {
+		t.Fatal(one, mine, all)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"platter/coord/tree"
 	"platter/coord/zk"
 	"platter/io/memdisk"
 )
@@ -184,4 +185,28 @@ func TestBigNode(t *testing.T) {
 		got.Write(buf[:n])
 	}
 	alive(t, s)
+}
+
+// TestManyWatches: watches without end cost their connection, and are gone with it.
+func TestManyWatches(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk"})
+	p := open(t, s, 10_000)
+	go func() {
+		long := bytes.Repeat([]byte("x"), 900<<10)
+		for i := range 100 {
+			if _, err := p.nc.Write(p.frame(zk.OpExists, pathBody(fmt.Sprint("/", string(long), i), true))); err != nil {
+				return
+			}
+		}
+	}()
+	closed(t, p)
+	alive(t, s)
+	for began := time.Now(); s.conns.count() > 1; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatal("the connection stays")
+		}
+	}
+	if _, all := s.watches.Add(tree.WatchData, "/", nil); all > 1000 {
+		t.Fatalf("%d bytes of watches are left", all)
+	}
 }

@@ -3,6 +3,7 @@ package zkserver
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +48,17 @@ func (w *world) open(t *testing.T, name string) {
 	w.peers[name] = p
 }
 
+// reattach takes a peer's session to another connection.
+func (w *world) reattach(t *testing.T, name string) {
+	old, p := w.peers[name], dialAddr(t, w.addr)
+	q := zk.ConnectRequest{TimeoutMs: 10_000, HasReadOnly: true, SessionID: old.id, Password: old.password}
+	if r, err := p.connect(q); err != nil || r.SessionID != old.id {
+		t.Fatal(r, err)
+	}
+	closed(t, old)
+	w.peers[name] = p
+}
+
 func (w *world) close(t *testing.T) {
 	for _, p := range w.peers {
 		p.call(t, zk.OpCloseSession, nil)
@@ -56,16 +68,25 @@ func (w *world) close(t *testing.T) {
 
 // step sends a peer's requests in one go, then collects what every other peer has been told.
 func (w *world) step(t *testing.T, who string, lines []string) string {
-	text := w.send(t, w.peers[who], strings.ReplaceAll(strings.Join(lines, "\n"), "ROOT", w.root))
-	if strings.Contains(text, "closed") || slices.Contains(lines, "close") {
+	if lines[0] == "reattach" {
+		w.reattach(t, who)
+		lines = lines[1:]
+	}
+	at := regexp.MustCompile("@[0-9]+").ReplaceAllStringFunc(strings.Join(lines, "\n"), func(s string) string {
+		return fmt.Sprint(number(s[1:]) + w.base)
+	})
+	text := w.send(t, w.peers[who], strings.ReplaceAll(at, "ROOT", w.root))
+	if slices.Contains(lines, "close") { // its ephemerals go in no particular order
+		told := strings.SplitAfter(text, "\n")
+		slices.Sort(told)
+		text = strings.Join(told, "")
 		w.peers[who].nc.Close()
 		w.open(t, who)
 	}
 	for i := range worldPeers {
 		name := fmt.Sprint("p", i)
 		told := strings.SplitAfter(w.send(t, w.peers[name], "ping"), "\n")
-		// A closed session's ephemerals go in no particular order.
-		slices.Sort(told)
+		slices.Sort(told) // for the same reason
 		text += name + ": " + strings.Join(told, "")
 	}
 	return strings.ReplaceAll(text, w.root, "ROOT")
@@ -90,6 +111,10 @@ func randomLines(r *rand.Rand) (lines []string) {
 			return fmt.Sprint("set ", path(), " y ", version())
 		}
 		return fmt.Sprint("delete ", path(), " ", version())
+	}
+	if r.IntN(12) == 0 {
+		lines = append(lines, "reattach", fmt.Sprint("watches @", r.IntN(80), " data:", path(), " data:", path(),
+			" exist:", path(), " exist:", path(), " child:", path(), " child:", path()))
 	}
 	for range 1 + r.IntN(4) {
 		switch r.IntN(16) {

@@ -101,7 +101,7 @@ func (s *Server) readNode(c *conn, q *request, zxid int64, r zk.PathWatchRequest
 		st, head.Err = s.tree.Exists(r.Path)
 		c.reply(head, st.Append)
 		if head.Err == zk.NoNode && r.Watch {
-			s.watches.Add(kind, r.Path, c)
+			s.watch(c, kind, r.Path)
 		}
 	case zk.OpGetData:
 		var a zk.GetDataResponse
@@ -123,7 +123,7 @@ func (s *Server) readNode(c *conn, q *request, zxid int64, r zk.PathWatchRequest
 		})
 	}
 	if head.Err == zk.OK && r.Watch {
-		s.watches.Add(kind, r.Path, c)
+		s.watch(c, kind, r.Path)
 	}
 }
 
@@ -144,6 +144,23 @@ func (c *conn) reply(head zk.ReplyHeader, record func([]byte) []byte) {
 	})
 }
 
+const (
+	// watchBytesMax bounds the memory of a connection's watches (some 250,000), watchBytesAllMax that of
+	// all.
+	watchBytesMax    = 64 << 20
+	watchBytesAllMax = 512 << 20
+)
+
+// watch sets a watch, or ends a connection that has too many.
+func (s *Server) watch(c *conn, kind tree.WatchKind, path string) {
+	mine, all := s.watches.Add(kind, path, c)
+	if mine > watchBytesMax || all > watchBytesAllMax {
+		s.log.Warn("coordinator: connection closed: too many watches", "peer", c.nc.RemoteAddr(),
+			"bytes", mine, "most", watchBytesMax, "bytesOfAll", all, "mostOfAll", watchBytesAllMax)
+		c.close()
+	}
+}
+
 // setWatches re-arms a reconnected client's watches, or tells at once what it missed since
 // RelativeZxid (DataTree.setWatches).
 func (s *Server) setWatches(c *conn, r *zk.SetWatches) {
@@ -155,14 +172,14 @@ func (s *Server) setWatches(c *conn, r *zk.SetWatches) {
 		case st.Mzxid > r.RelativeZxid:
 			c.event(zk.EventDataChanged, p)
 		default:
-			s.watches.Add(tree.WatchData, p, c)
+			s.watch(c, tree.WatchData, p)
 		}
 	}
 	for _, p := range r.Exist {
 		if _, code := s.tree.Exists(p); code == zk.OK {
 			c.event(zk.EventCreated, p)
 		} else {
-			s.watches.Add(tree.WatchData, p, c)
+			s.watch(c, tree.WatchData, p)
 		}
 	}
 	for _, p := range r.Child {
@@ -173,7 +190,7 @@ func (s *Server) setWatches(c *conn, r *zk.SetWatches) {
 		case st.Pzxid > r.RelativeZxid:
 			c.event(zk.EventChildrenChanged, p)
 		default:
-			s.watches.Add(tree.WatchChild, p, c)
+			s.watch(c, tree.WatchChild, p)
 		}
 	}
 }
