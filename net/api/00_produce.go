@@ -190,6 +190,7 @@ func (p *produce) awaitCommit(cancels []func()) {
 			c()
 		}
 	}
+	p.h.Metrics.WaitingProduces.Inc()
 	timeout := time.Duration(max(p.req.TimeoutMs, 0)) * time.Millisecond
 	p.stop = append(p.stop, p.h.Clock.AfterFunc(timeout, cancel), context.AfterFunc(p.r.Gone(), cancel))
 }
@@ -224,6 +225,9 @@ func (p *produce) done() {
 	}
 	for _, stop := range p.stop {
 		stop()
+	}
+	if len(p.stop) > 0 {
+		p.h.Metrics.WaitingProduces.Dec()
 	}
 	failed := p.respond()
 	r := p.r

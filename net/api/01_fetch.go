@@ -192,7 +192,9 @@ func (f *fetch) limit(part *fetchPart) int64 {
 // wait reads again whenever a partition moves, until there is enough, the time is over, or the client
 // is gone.
 func (f *fetch) wait() {
-	w := &replica.Waiter{C: make(chan struct{}, 1)}
+	f.h.Metrics.WaitingFetches.Inc()
+	defer f.h.Metrics.WaitingFetches.Dec()
+	w := replica.NewWaiter()
 	for i := range f.parts {
 		f.parts[i].from.Watch(w)
 	}

@@ -29,6 +29,10 @@ type Metrics struct {
 
 	connections       prometheus.Gauge
 	connectionsOpened prometheus.Counter
+
+	// WaitingFetches and WaitingProduces are requests that are held back: long polls, and produces until
+	// the high watermark has passed them.
+	WaitingFetches, WaitingProduces prometheus.Gauge
 }
 
 // keyMax and codeMax bound what is kept resolved: API keys, and Kafka's error codes shifted by one. The
@@ -95,7 +99,11 @@ func NewMetrics() *Metrics {
 		Name: "kafka_server_socket_server_metrics_connection_count", Help: "Open client connections."})
 	m.connectionsOpened = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "kafka_server_socket_server_metrics_connection_creation_total", Help: "Client connections accepted."})
-	m.registry.MustRegister(m.times, m.connections, m.connectionsOpened)
+	waiting := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "kafka_server_delayedoperationpurgatory_numdelayedoperations", Help: "Requests held back, by their kind.",
+	}, []string{"delayedOperation"})
+	m.WaitingFetches, m.WaitingProduces = waiting.WithLabelValues("Fetch"), waiting.WithLabelValues("Produce")
+	m.registry.MustRegister(m.times, m.connections, m.connectionsOpened, waiting)
 	return m
 }
 
@@ -176,6 +184,18 @@ func resolved(slot *atomic.Pointer[prometheus.Counter], find func() prometheus.C
 	c := find()
 	slot.Store(&c)
 	return c
+}
+
+// WatchMemory adds the gauges of the memory for request frames; called once.
+func (m *Metrics) WatchMemory(usage func() (usedBytes, budgetBytes int64)) {
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "kafka_network_socketserver_memorypoolused", Help: "Bytes that hold requests.",
+		}, func() float64 { used, _ := usage(); return float64(used) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "kafka_network_socketserver_memorypoolavailable", Help: "Bytes left for requests.",
+		}, func() float64 { used, budget := usage(); return float64(max(budget-used, 0)) }),
+	)
 }
 
 // ConnectionOpened and ConnectionClosed count client connections.

@@ -108,6 +108,7 @@ func New(c Config) (*Server, error) {
 		conns: map[*conn]struct{}{},
 		stop:  make(chan struct{}),
 	}
+	c.Metrics.WatchMemory(func() (used, budget int64) { u := s.pool.Usage(); return u.Used, u.Budget })
 	gate := ioconn.NewGate(ioconn.Limits{
 		Max: c.ConnectionsMax, WaitAtMax: true,
 		PerAddressMax: c.ConnectionsPerIPMax, PerAddress: c.ConnectionsOverrides,
