@@ -171,7 +171,7 @@ func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error 
 		return fmt.Errorf("coordinator: %s is in use: another broker runs on these data directories", dir)
 	}
 	if err != nil {
-		return fmt.Errorf("coordinator: %w", err)
+		return err
 	}
 	b.coordinator = zk
 	b.atStop("the coordinator", func(context.Context) error { return zk.Close() })

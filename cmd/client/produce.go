@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -38,7 +39,6 @@ const (
 	bufferedBytesMax   = 128 << 20
 	batchBytesDefault  = 1_000_012 // Kafka's default max.message.bytes less what surrounds the records
 	batchBytesMax      = 64 << 20
-	recordOverhead     = 512 // room for a record's own fields and its batch's
 )
 
 // Produce sends the records of in (or of the files) and waits until all are acknowledged. The count is of
@@ -70,8 +70,8 @@ func (o Options) Produce(ctx context.Context, in io.Reader, c ProduceOptions) (s
 	return s.acked.Load(), err
 }
 
-// batchBytes asks for the largest batch that the topic takes; a topic that is not there yet will have the
-// default.
+// batchBytes asks for the largest batch that the topic takes; one that is not there yet will take what the
+// brokers take by default.
 func (o Options) batchBytes(ctx context.Context, topic string) (int32, error) {
 	adm, err := o.admin(ctx)
 	if err != nil {
@@ -81,20 +81,35 @@ func (o Options) batchBytes(ctx context.Context, topic string) (int32, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
 	answers, err := adm.DescribeTopicConfigs(ctx, topic)
+	if n, ok := smallest(answers, "max.message.bytes"); err == nil && ok {
+		return n, nil
+	}
+	// Without a list of brokers only the cluster's defaults would be told.
+	brokers, err := adm.ListBrokers(ctx)
 	if err != nil {
 		return batchBytesDefault, nil
 	}
+	answers, err = adm.DescribeBrokerConfigs(ctx, brokers.NodeIDs()...)
+	if n, ok := smallest(answers, "message.max.bytes"); err == nil && ok {
+		return n, nil
+	}
+	return batchBytesDefault, nil
+}
+
+// smallest finds a size among settings, within what this client handles.
+func smallest(answers kadm.ResourceConfigs, name string) (bytes int32, ok bool) {
 	for _, a := range answers {
 		for _, c := range a.Configs {
-			if c.Key != "max.message.bytes" {
+			if c.Key != name {
 				continue
 			}
-			if n, err := strconv.ParseInt(c.MaybeValue(), 10, 32); err == nil && n > 2*recordOverhead {
-				return int32(min(n, batchBytesMax)), nil
+			n, err := strconv.ParseInt(c.MaybeValue(), 10, 32)
+			if err == nil && n > 0 && (!ok || int32(n) < bytes) {
+				bytes, ok = int32(min(n, batchBytesMax)), true
 			}
 		}
 	}
-	return batchBytesDefault, nil
+	return bytes, ok
 }
 
 // Codecs are the names that -z knows.
@@ -112,7 +127,7 @@ func (c ProduceOptions) clientOptions(batchMax int32) ([]kgo.Opt, error) {
 		kgo.DefaultProduceTopic(c.Topic),
 		kgo.AllowAutoTopicCreation(),
 		kgo.ProducerBatchCompression(codec),
-		kgo.ProducerBatchMaxBytes(batchMax),
+		kgo.ProducerBatchMaxBytes(max(batchMax, 1<<10)), // the client takes no less
 		kgo.MaxBufferedRecords(bufferedRecordsMax),
 		kgo.MaxBufferedBytes(max(bufferedBytesMax, 2*int(batchMax))),
 		kgo.ProducerLinger(5 * time.Millisecond),

@@ -89,6 +89,8 @@ func (o Options) DeleteTopics(ctx context.Context, w io.Writer, ifExists bool, n
 func topicError(topic string, err error, message string) error {
 	var k *kerr.Error
 	switch {
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		return fmt.Errorf("%s: there is no such topic or partition (%s)", topic, kerr.UnknownTopicOrPartition.Message)
 	case message != "" && errors.As(err, &k):
 		return fmt.Errorf("%s: %s (%s)", topic, message, k.Message)
 	case errors.As(err, &k):
