@@ -85,10 +85,15 @@ func (t *term) readTopics() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range sortedKeys(t.core.topics) {
+	t.topicsAtMs = t.c.cfg.Clock.NowMs()
+	var gone []string
+	for name := range t.core.topics {
 		if _, there := slices.BinarySearch(names, name); !there {
-			t.forget(name)
+			gone = append(gone, name)
 		}
+	}
+	for _, name := range gone {
+		t.forget(name)
 	}
 	var paths, fresh []string
 	for _, name := range names {

@@ -49,7 +49,13 @@ type term struct {
 	loaded bool
 	// deposed: a write was refused; what is ours has to be found out anew.
 	deposed bool
+	// topicsAtMs is when the list of topics was last read.
+	topicsAtMs int64
 }
+
+// topicsEvery is how often the list of topics is read at most: every topic that we create ourselves makes
+// news of it too, and it may be long.
+const topicsEvery = 50 * time.Millisecond
 
 // run is the driver.
 func (c *Controller) run() {
@@ -155,6 +161,13 @@ func (c *Controller) join(err error) {
 func (t *term) news(flags uint32) error {
 	if !t.loaded || flags&reread != 0 {
 		return t.load()
+	}
+	if flags&topicsNews != 0 {
+		age := time.Duration(t.c.cfg.Clock.NowMs()-t.topicsAtMs) * time.Millisecond
+		if age >= 0 && age < topicsEvery { // a clock that was set back makes it negative
+			flags &^= topicsNews
+			t.c.cfg.Clock.AfterFunc(topicsEvery-age, func() { t.c.raise(topicsNews) })
+		}
 	}
 	if flags&(brokersNews|topicsNews) != 0 {
 		if flags&brokersNews != 0 {

@@ -70,10 +70,9 @@ func (l *local) LeaderAndISR(ctx context.Context, to cluster.Broker, r controlle
 	}
 	errs := n.Host().Apply(states)
 	l.replaceStale(states, errs)
-	offline := n.offline()
 	for i := range errs {
-		if cause, ok := offline[states[i].TP]; ok && errs[i] == nil {
-			errs[i] = cause
+		if errs[i] == nil && n.store.Get(states[i].TP) == nil { // it was served, until its directory failed
+			errs[i] = fmt.Errorf("%s: %w", states[i].TP, store.ErrOffline)
 		}
 	}
 	return errs, nil
@@ -125,20 +124,6 @@ func (l *local) stopStrays(states []host.PartitionState) {
 			l.n.log("a log belongs to no partition of this broker; it is kept, and not served", "topic", tp.Topic, "partition", tp.Partition)
 		}
 	}
-}
-
-// offline gives the partitions whose directory has failed, with the cause.
-func (n *Node) offline() map[store.TP]error {
-	out := map[store.TP]error{}
-	for _, d := range n.store.Dirs() {
-		if d.Offline == nil {
-			continue
-		}
-		for _, tp := range d.Logs {
-			out[tp] = d.Offline
-		}
-	}
-	return out
 }
 
 // StopReplica ends replicas.
