@@ -46,7 +46,7 @@ type Config struct {
 	Servers        []string      // zookeeper.connect, without the chroot
 	Chroot         string        // "" or "/path"
 	SessionTimeout time.Duration // zookeeper.session.timeout.ms
-	ConnectTimeout time.Duration // zookeeper.connection.timeout.ms
+	ConnectTimeout time.Duration // zookeeper.connection.timeout.ms; 0: as SessionTimeout
 
 	FS    disk.FS
 	Clock clock.Clock
@@ -101,11 +101,11 @@ func Connect(ctx context.Context, c Config) (*Node, error) {
 	n := &Node{cfg: c, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	n.configs = newConfigs(c.CheckTopic, n.log)
 	n.life, n.end = context.WithCancel(context.Background())
-	if c.ConnectTimeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.ConnectTimeout)
-		defer cancel()
+	if c.ConnectTimeout <= 0 {
+		c.ConnectTimeout = c.SessionTimeout
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.ConnectTimeout)
+	defer cancel()
 	s, err := n.connect(ctx)
 	if err != nil {
 		return nil, err
