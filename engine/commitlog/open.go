@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"platter/engine/batch"
 	"platter/engine/epoch"
@@ -71,6 +72,11 @@ func (l *Log) load(ctx context.Context, infos []disk.Info) (err error) {
 		return err
 	}
 	l.view.Store(&view{r.segs})
+	if slices.ContainsFunc(infos, func(in disk.Info) bool { return in.Name == segment.CutMark }) {
+		if err := l.view.Load().active().SyncCut(); err != nil {
+			return err
+		}
+	}
 	first, end := r.segs[0].Base, l.view.Load().active().End()
 	if end < l.o.LogStartOffset {
 		l.logf("ends at %d, below the log start %d: starting anew there", end, l.o.LogStartOffset)
@@ -184,7 +190,8 @@ func (r *recovery) run() error {
 	powerCut := !l.o.CleanShutdown && !l.o.SameBoot
 	first := last
 	if powerCut {
-		for first > 0 && r.files[first].Base > l.o.RecoveryPoint {
+		// A segment that ends at the recovery point too: its indexes may be younger than the last sync.
+		for first > 0 && r.files[first].Base >= l.o.RecoveryPoint {
 			first--
 		}
 		if err := l.epochs.TruncateFromEnd(l.o.RecoveryPoint); err != nil && !isFull(err) {

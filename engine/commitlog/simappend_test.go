@@ -155,6 +155,16 @@ func (s *sim) again(b simBatch) batch.Batch {
 // checkProducers sends again what is in each producer's window after a recovery, and something out of order.
 func (s *sim) checkProducers(clean, forgetful bool) error {
 	windows := s.m.producersOf()
+	for id := range s.sequences {
+		if len(windows[id]) == 0 {
+			delete(s.sequences, id)
+		}
+	}
+	for _, p := range s.log.Producers() { // from before a log that was emptied: the client goes on from there
+		if len(windows[p.ProducerID]) == 0 {
+			s.sequences[p.ProducerID] = &simProducer{epoch: p.Epoch, next: p.LastSequence + 1, lost: true}
+		}
+	}
 	for id, w := range windows {
 		p, last := s.sequences[id], w[len(w)-1]
 		trimmed := last.base < s.log.view.Load().segs[0].Base

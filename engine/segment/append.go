@@ -54,10 +54,7 @@ func (s *Segment) Append(bs []batch.Batch, bufs [][]byte, intervalBytes int64, g
 // undo cuts back what a failed write left. The cut is synced: bytes that come back after a power cut, behind
 // what is written in their place, could pass for good batches.
 func (s *Segment) undo(f disk.File, size int64, cause error) error {
-	err := f.Truncate(size)
-	if err == nil {
-		err = f.Sync()
-	}
+	err := s.cutFile(f, size, false)
 	s.reserved = 0
 	if err != nil {
 		return errors.Join(cause, ErrUnsafe, err)

@@ -3,6 +3,7 @@ package segment
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"platter/engine/batch"
 	"platter/io/disk"
@@ -23,10 +24,7 @@ func (s *Segment) TruncateTo(offset, intervalBytes int64) (end int64, err error)
 		s.size.Store(at.pos)
 		s.end.Store(max(at.before+1, s.Base))
 		if at.pos < size {
-			if err := f.Truncate(at.pos); err != nil {
-				return err
-			}
-			if err := f.Sync(); err != nil {
+			if err := s.cutFile(f, at.pos, true); err != nil {
 				return err
 			}
 		}
@@ -35,9 +33,56 @@ func (s *Segment) TruncateTo(offset, intervalBytes int64) (end int64, err error)
 		if at.pos == 0 {
 			s.firstTime.Store(noTime)
 		}
-		return s.reindex(f, at.pos, at.before+1, intervalBytes)
+		if err := s.reindex(f, at.pos, at.before+1, intervalBytes); err != nil {
+			return err
+		}
+		return s.dropCutMark()
 	})
 	return s.end.Load(), err
+}
+
+// CutMark is the name of a file that stands in the partition's directory while a .log file is cut. A
+// process that finds it does not know whether the cut is durable: it looks so in the page cache, and yet
+// a power cut would bring the bytes back, behind what was written in their place. So it syncs the file
+// first (see SyncCut).
+const CutMark = "truncation.pending"
+
+// cutFile cuts the .log file, durably: bytes that come back later could pass for good batches. The mark is
+// dropped afterwards, unless keepMark says that more is to be done under it.
+func (s *Segment) cutFile(f disk.File, size int64, keepMark bool) error {
+	m, err := s.env.FS.Open(filepath.Join(s.env.Dir, CutMark), disk.Create)
+	if err == nil {
+		err = m.Close()
+	}
+	if err != nil && !errors.Is(err, disk.ErrFull) { // then the death of the process right here goes unnoticed
+		return err
+	}
+	if err := f.Truncate(size); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil || keepMark {
+		return err
+	}
+	return s.dropCutMark()
+}
+
+func (s *Segment) dropCutMark() error {
+	err := s.env.FS.Remove(filepath.Join(s.env.Dir, CutMark))
+	if disk.IsNotExist(err) {
+		return nil
+	}
+	return err
+}
+
+// SyncCut finishes a cut of which CutMark tells. s is the active segment.
+func (s *Segment) SyncCut() error {
+	for _, path := range append(s.IndexPaths(), s.path) {
+		err := withFile(s.env, path, disk.ReadWrite, disk.File.Sync)
+		if err != nil && !disk.IsNotExist(err) {
+			return err
+		}
+	}
+	return s.dropCutMark()
 }
 
 // locateHealed is locate, with indexes that mislead made anew.

@@ -45,20 +45,26 @@ func (h *hint) write(s *Segment) error {
 		return nil
 	}
 	err := withFile(s.env, s.pathOf(h.suffix), disk.Create, func(f disk.File) error {
+		dropped := false
 		if !h.trimmed {
-			if err := truncateTo(f, h.disk*h.width); err != nil {
+			size, err := f.Size()
+			if dropped = size > h.disk*h.width; err == nil && dropped {
+				err = f.Truncate(h.disk * h.width)
+			}
+			if err != nil {
 				return err
 			}
-			h.trimmed = true
-		}
-		if len(h.pending) == 0 {
-			return nil
 		}
 		h.trimmed = false
-		if _, err := f.WriteV([][]byte{h.pending}, h.disk*h.width); err != nil {
-			return errors.Join(err, f.Truncate(h.disk*h.width))
+		if len(h.pending) > 0 {
+			if _, err := f.WriteV([][]byte{h.pending}, h.disk*h.width); err != nil {
+				return errors.Join(err, f.Truncate(h.disk*h.width))
+			}
 		}
 		h.trimmed = true
+		if dropped { // old entries that come back after a power cut could not be told from good ones
+			return f.Sync()
+		}
 		return nil
 	})
 	if err != nil {

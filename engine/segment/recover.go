@@ -90,10 +90,7 @@ func Recover(env *Env, files Files, p Pass) (*Segment, Result, error) {
 			return nil
 		}
 		s.logf("%s: cut %d bytes of torn tail at %d: %v", s.path, res.Cut, out.size, out.cause)
-		if err := f.Truncate(out.size); err != nil {
-			return err
-		}
-		return f.Sync()
+		return s.cutFile(f, out.size, false)
 	})
 	if err != nil {
 		return nil, res, err
