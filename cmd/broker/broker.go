@@ -294,9 +294,13 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 
 		FetchFilesMax: b.budget.files / 2,
 	})
-	overrides, err := c.PerIPOverrides()
+	overrides, err := resolveOverrides(ctx, c)
 	if err != nil {
 		return err
+	}
+	perIP := c.Int("max.connections.per.ip")
+	if perIP == 0 {
+		perIP = -1 // nobody but those in the overrides; 0 is no bound to the server
 	}
 	srv, err := server.New(server.Config{
 		Listeners: b.listeners, Handler: handler, Metrics: b.metrics,
@@ -306,7 +310,7 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 		ReceiveBufferBytes:    c.Int("socket.receive.buffer.bytes"),
 		IdleMax:               millis(c.Int64("connections.max.idle.ms")),
 		ConnectionsMax:        b.budget.connections,
-		ConnectionsPerIPMax:   c.Int("max.connections.per.ip"),
+		ConnectionsPerIPMax:   perIP,
 		ConnectionsOverrides:  overrides,
 		QueuedRequestsMax:     c.Int("queued.max.requests"),
 		QueuedRequestBytesMax: c.Int64("queued.max.request.bytes"),

@@ -135,6 +135,25 @@ func (b *Broker) startConsole(ctx context.Context, p *store.Progress) error {
 	return nil
 }
 
+// resolveOverrides turns the hosts of max.connections.per.ip.overrides into the addresses that peers come from.
+func resolveOverrides(ctx context.Context, c *config.Broker) (map[string]int, error) {
+	byHost, err := c.PerIPOverrides()
+	if err != nil {
+		return nil, err
+	}
+	byAddress := map[string]int{}
+	for host, n := range byHost {
+		addrs, err := net.DefaultResolver.LookupHost(ctx, host)
+		if err != nil {
+			return nil, fmt.Errorf("max.connections.per.ip.overrides: %w", err)
+		}
+		for _, a := range addrs {
+			byAddress[a] = n
+		}
+	}
+	return byAddress, nil
+}
+
 func millis(n int64) time.Duration {
 	const most = int64(1<<63-1) / int64(time.Millisecond)
 	return time.Duration(min(n, most)) * time.Millisecond

@@ -168,9 +168,12 @@ func (b *Broker) checkRequests() error {
 	if q, one := b.Int64("queued.max.request.bytes"), b.Int64("socket.request.max.bytes"); q > 0 && q < one {
 		return fmt.Errorf("queued.max.request.bytes=%d is less than one request may have (socket.request.max.bytes=%d)", q, one)
 	}
-	_, err := b.PerIPOverrides()
+	overrides, err := b.PerIPOverrides()
 	if err != nil {
 		return fmt.Errorf("max.connections.per.ip.overrides: %w", err)
+	}
+	if b.Int("max.connections.per.ip") == 0 && len(overrides) == 0 {
+		return fmt.Errorf("max.connections.per.ip=0 lets nobody in; it goes with max.connections.per.ip.overrides only")
 	}
 	for _, name := range []string{"metrics.listener", "coordinator.listener"} {
 		if v, _ := b.Value(name); v != "" {

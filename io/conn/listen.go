@@ -25,7 +25,8 @@ type Limits struct {
 	// max.connections does; each listener may then be one above Max. Otherwise they are closed at once.
 	WaitAtMax bool
 	// PerAddressMax bounds the connections of one remote address (max.connections.per.ip,
-	// maxClientCnxns); one too many is closed at once. 0 is no limit.
+	// maxClientCnxns); one too many is closed at once. 0 is no limit,
+	// below 0 lets none in.
 	PerAddressMax int
 	// PerAddress overrides PerAddressMax for addresses as net.IP prints them; 0 lets none in
 	// (max.connections.per.ip.overrides).
@@ -99,7 +100,7 @@ func (g *Gate) enter(address string) error {
 	switch {
 	case g.limits.Max > 0 && !g.limits.WaitAtMax && g.open >= g.limits.Max:
 		return fmt.Errorf("%w: %d", ErrLimit, g.limits.Max)
-	case (own || limit > 0) && g.by[address] >= limit:
+	case (own || limit != 0) && g.by[address] >= limit:
 		return fmt.Errorf("%w: %s may have %d", ErrAddressLimit, address, limit)
 	}
 	g.open++
