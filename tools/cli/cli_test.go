@@ -174,3 +174,36 @@ func TestStockProperties(t *testing.T) {
 	}
 	second.Stop()
 }
+
+// TestOldNames: the settings from before listeners and log.dirs still place a broker.
+func TestOldNames(t *testing.T) {
+	b := proc.New(t, proc.Binary(t), t.TempDir())
+	delete(b.Props, "listeners")
+	delete(b.Props, "log.dirs")
+	b.Props["port"] = fmt.Sprint(b.Port)
+	b.Props["host.name"] = "127.0.0.1"
+	b.Props["log.dir"] = filepath.Join(b.Dir, "old")
+	b.Start()
+	command(t, 0, "x\n", "produce", "-b", b.Addr(), "-t", "old")
+	b.Stop()
+	if _, err := os.Stat(filepath.Join(b.Dir, "old", "old-0")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStopWhileStarting: a broker that hangs in its start, here on a ZooKeeper that is not there, ends at the first
+// signal; nothing is left behind.
+func TestStopWhileStarting(t *testing.T) {
+	b := proc.New(t, proc.Binary(t), t.TempDir())
+	b.Props["zookeeper.connect"] = "127.0.0.1:1"
+	b.Props["zookeeper.connection.timeout.ms"] = "60000"
+	b.Launch()
+	waitFor(t, b, "connecting to ZooKeeper")
+	b.Signal(syscall.SIGTERM)
+	if err := b.Wait(20 * time.Second); err != nil {
+		t.Fatalf("%v\n%s", err, b.LogTail(10))
+	}
+	delete(b.Props, "zookeeper.connect")
+	b.Start()
+	b.Stop()
+}
