@@ -111,8 +111,8 @@ func TestSilentPeers(t *testing.T) {
 
 // TestDeafPeer: a client that asks for much and reads nothing loses its connection, nobody else waits.
 func TestDeafPeer(t *testing.T) {
-	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk", TickMs: 100})
-	p := open(t, s, 500)
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk", TickMs: 500})
+	p := open(t, s, 1500)
 	if h, _ := p.call(t, zk.OpCreate, createBody("/big", make([]byte, 900<<10), 0)); h.Err != zk.OK {
 		t.Fatal(h)
 	}
@@ -123,7 +123,7 @@ func TestDeafPeer(t *testing.T) {
 			}
 		}
 	}()
-	w := open(t, s, 2000)
+	w := open(t, s, 10_000)
 	for range 50 {
 		w.call(t, zk.OpCreate, createBody("/s-", nil, 2))
 	}

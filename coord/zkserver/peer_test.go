@@ -34,7 +34,7 @@ func dialAddr(t testing.TB, addr string) *peer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
-	nc.SetDeadline(time.Now().Add(20 * time.Second))
+	nc.SetDeadline(time.Now().Add(60 * time.Second))
 	frames := ioconn.NewFrameReader(context.Background(), nc, ioconn.FrameConfig{Pool: buf.New(8 << 20), BytesMax: zk.MaxFrameBytes})
 	return &peer{nc: nc, frames: frames, ops: map[int32]zk.Op{}}
 }
