@@ -57,7 +57,7 @@ func (h *Handler) metadataRaw(c call) (*frame.Reply, error) {
 	body := h.metadata.get(img, k, func() []byte {
 		resp := h.newMetadata(c, img, req)
 		for _, t := range img.Topics {
-			resp.Topics = append(resp.Topics, h.describeTopic(img, t, req))
+			resp.Topics = append(resp.Topics, h.describeTopic(c, img, t, req))
 		}
 		return resp.AppendTo(nil)
 	})
@@ -114,7 +114,7 @@ func (h *Handler) describeTopics(c call, img *cluster.Image, req *kmsg.MetadataR
 		}
 		var mt kmsg.MetadataResponseTopic
 		if code == None {
-			mt = h.describeTopic(img, t, req)
+			mt = h.describeTopic(c, img, t, req)
 		} else {
 			mt = kmsg.NewMetadataResponseTopic()
 			mt.Topic, mt.TopicID, mt.ErrorCode = name, req.Topics[i].TopicID, int16(code)
@@ -168,7 +168,7 @@ func (h *Handler) findTopic(img *cluster.Image, q *kmsg.MetadataRequestTopic, re
 	return nil, UnknownTopicOrPartition
 }
 
-func (h *Handler) describeTopic(img *cluster.Image, t *cluster.Topic, req *kmsg.MetadataRequest) kmsg.MetadataResponseTopic {
+func (h *Handler) describeTopic(c call, img *cluster.Image, t *cluster.Topic, req *kmsg.MetadataRequest) kmsg.MetadataResponseTopic {
 	mt := kmsg.NewMetadataResponseTopic()
 	mt.Topic, mt.TopicID, mt.IsInternal = &t.Name, t.ID, isInternal(t.Name)
 	mt.AuthorizedOperations = operations(req.IncludeTopicAuthorizedOperations, topicOperations)
@@ -180,11 +180,26 @@ func (h *Handler) describeTopic(img *cluster.Image, t *cluster.Topic, req *kmsg.
 		mp.Partition, mp.Leader, mp.LeaderEpoch = int32(i), p.Leader, p.LeaderEpoch
 		mp.Replicas, mp.ISR = p.Replicas, p.ISR
 		mp.OfflineReplicas = offlineReplicas(img, p)
-		if p.Leader < 0 || !isAlive(img, p.Leader) {
-			mp.Leader, mp.ErrorCode = -1, int16(LeaderNotAvailable)
+		if code := reachable(img, p.Leader, c.listener(), req.Version); code != None {
+			mp.Leader, mp.ErrorCode = -1, int16(code)
 		}
 	}
 	return mt
+}
+
+// reachable says what keeps a client of the listener from the leader.
+func reachable(img *cluster.Image, leader int32, listener string, version int16) Code {
+	b := broker(img, leader)
+	if b == nil {
+		return LeaderNotAvailable
+	}
+	if _, ok := endpoint(b, listener); !ok {
+		if version < 6 {
+			return LeaderNotAvailable
+		}
+		return ListenerNotFound
+	}
+	return None
 }
 
 // metadataKey tells apart the answers for all topics that one image gives.
