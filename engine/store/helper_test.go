@@ -159,9 +159,9 @@ func records(n int) batch.Batch {
 }
 
 func appendTo(l *commitlog.Log, n int) error {
-	var out commitlog.Appended
-	l.Enqueue(&commitlog.Append{Batches: []batch.Batch{records(n)}, Done: func(a commitlog.Appended) { out = a }})
-	return out.Err
+	done := make(chan error, 1)
+	l.Enqueue(&commitlog.Append{Batches: []batch.Batch{records(n)}, Done: func(a commitlog.Appended) { done <- a.Err }})
+	return <-done
 }
 
 func (r *rig) append(name string, n int) {
