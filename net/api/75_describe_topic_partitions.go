@@ -9,12 +9,9 @@ import (
 )
 
 // DescribeTopicPartitions (KIP-966). Version 0. Behaviour: topics in name order, at most
-// describePartitionsMax partitions an answer, with a cursor to where the next one starts; an empty list
+// max.request.partition.size.limit in an answer, with a cursor to where the next one starts; an empty list
 // means all topics. There are no eligible leader replicas: both lists are null.
 func init() { register(kmsg.DescribeTopicPartitions, 0, 0, (*Handler).describeTopicPartitions) }
-
-// describePartitionsMax is Kafka's max.request.partition.size.limit.
-const describePartitionsMax = 2000
 
 func (h *Handler) describeTopicPartitions(c call, req *kmsg.DescribeTopicPartitionsRequest) (kmsg.Response, error) {
 	resp := kmsg.NewPtrDescribeTopicPartitionsResponse()
@@ -30,9 +27,9 @@ func (h *Handler) describeTopicPartitions(c call, req *kmsg.DescribeTopicPartiti
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	left := int(req.ResponsePartitionLimit)
-	if left <= 0 || left > describePartitionsMax {
-		left = describePartitionsMax
+	left, most := int(req.ResponsePartitionLimit), h.Config.Int("max.request.partition.size.limit")
+	if left <= 0 || left > most {
+		left = most
 	}
 	for _, name := range names {
 		from := 0
