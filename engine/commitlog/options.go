@@ -30,7 +30,7 @@ type Options struct {
 	Progress func(toScan, scanned int64)
 	// OnIOError is called once, when the log goes offline. Never under a lock of the log.
 	OnIOError func(error)
-	// LowerRecoveryPoint must make the checkpointed recovery point at most offset, durably, before it
+	// LowerRecoveryPoint must make the checkpointed recovery point and log start at most offset, durably, before it
 	// returns: the log is about to be truncated there (or was found to end there, in Open), and what comes
 	// after is not synced. It is called under the log's lock: it must not call the log. nil: the owner
 	// keeps no checkpoint.

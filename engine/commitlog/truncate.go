@@ -66,14 +66,14 @@ func (l *Log) truncateTo(offset int64) error {
 	return l.reloadProducers()
 }
 
-// unsure lowers the recovery point to offset, on disk too, and removes the producer snapshots that drop
+// unsure lowers recovery point and log start to offset, on disk too, and removes the producer snapshots that drop
 // names. mu is held.
 func (l *Log) unsure(offset int64, drop func(snapshot int64) bool) error {
 	l.lineage++
 	l.dirty = true
-	if l.Ends().Durable > offset {
-		// First here: who writes the checkpoint meanwhile must not find the old one.
-		l.setEnds(func(e *Ends) { e.Durable = offset })
+	if e := l.Ends(); e.Durable > offset || e.Start > offset {
+		// First here: who writes the checkpoints meanwhile must not find the old ones.
+		l.setEnds(func(e *Ends) { e.Durable, e.Start = min(e.Durable, offset), min(e.Start, offset) })
 		if err := l.lowerRecoveryPoint(offset); err != nil {
 			return err
 		}

@@ -58,18 +58,6 @@ func Open(fs disk.FS, dir string) (*Cache, error) {
 	return c, err
 }
 
-// Empty is a cache for a directory that is known to hold no history yet: it saves Open's look.
-func Empty(fs disk.FS, dir string) *Cache {
-	return &Cache{file: file{fs: fs, dir: dir}}
-}
-
-// SetDir tells that the partition's directory was renamed.
-func (c *Cache) SetDir(dir string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.file.dir = dir
-}
-
 // Assign records that epoch starts at startOffset. It does nothing when that is known. Entries that contradict
 // it (a higher or equal epoch, or a start at or above startOffset) are dropped, as Kafka does: the newest
 // word wins. The error is the disk's; the history in memory is then as before.

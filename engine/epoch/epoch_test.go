@@ -23,7 +23,7 @@ func TestTranscript(t *testing.T) {
 		if err := m.MkdirAll("d"); err != nil {
 			t.Fatal(err)
 		}
-		c := Empty(m, "d")
+		c := empty(t, m)
 		var out strings.Builder
 		for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
 			var a, b int64
@@ -62,6 +62,16 @@ func TestTranscript(t *testing.T) {
 		}
 		return out.String()
 	})
+}
+
+// empty is the cache of a new directory.
+func empty(t *testing.T, m *memdisk.FS) *Cache {
+	t.Helper()
+	c, err := Open(m, "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func TestParse(t *testing.T) {
@@ -104,7 +114,7 @@ func TestUnreadableFileIsAnEmptyHistory(t *testing.T) {
 	if err := m.MkdirAll("d"); err != nil {
 		t.Fatal(err)
 	}
-	c := Empty(m, "d")
+	c := empty(t, m)
 	if err := c.Assign(1, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +148,7 @@ func TestCrash(t *testing.T) {
 		if err := m.SyncDir("."); err != nil {
 			t.Fatal(err)
 		}
-		c := Empty(m, "d")
+		c := empty(t, m)
 		rng := rand.New(rand.NewPCG(seed, 1))
 		m.CrashAt(m.Count()+1+rng.Int64N(40), seed)
 		var synced []Entry // durable, and not contradicted since

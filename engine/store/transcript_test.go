@@ -76,6 +76,8 @@ func (r *rig) command(d *datadriven.TestData, out *strings.Builder) (err error) 
 		err = r.s.Get(tp(arg(0))).TrimTo(num(1))
 	case "truncate": // log, offset
 		err = r.s.Get(tp(arg(0))).TruncateTo(num(1))
+	case "empty": // log, offset
+		err = r.s.Get(tp(arg(0))).TruncateFully(num(1))
 	case "roll":
 		err = r.s.Get(tp(arg(0))).Roll()
 		r.s.work.wait()
