@@ -371,6 +371,7 @@ func (l *Log) flushChunk() {
 	l.setEnds(func(e *Ends) { e.Written = c.next })
 	l.producers.Commit()
 	l.unsynced += c.records
+	l.dirty = true
 	l.snapshots.grown += c.bytes
 	if err := active.FlushIndexes(false); err != nil {
 		_ = l.fail(err) // the records are in the log: the append itself succeeded

@@ -41,9 +41,13 @@ func (l *Log) Read(offset int64, maxBytes int64, limit int64, atLeastOne bool) (
 		if !errors.Is(err, segment.ErrGone) || i == tries {
 			return r, l.fail(err)
 		}
-		l.mu.Lock() // until whoever retires segments has finished
-		l.mu.Unlock()
+		l.awaitWriter() // until whoever retires segments has finished
 	}
+}
+
+func (l *Log) awaitWriter() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 }
 
 func (l *Log) inRange(offset int64) (Ends, error) {

@@ -158,7 +158,7 @@ func (l *Log) create(base int64) (*segment.Segment, error) {
 	if cfg.Preallocate {
 		reserve = cfg.SegmentBytes
 	}
-	l.dirChanged = true
+	l.dirChanged, l.dirty = true, true
 	return segment.Create(l.env, base, l.o.Clock.NowMs(), reserve)
 }
 

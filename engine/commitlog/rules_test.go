@@ -343,3 +343,38 @@ func TestTruncationLowersTheRecoveryPointFirst(t *testing.T) {
 		t.Fatalf("lowered %v, recovery point %d, %v", lowered, r.log.RecoveryPoint(), err)
 	}
 }
+
+// A log that was closed cleanly is opened, and if nothing happens closed, without a single write.
+func TestAnUntouchedLogCostsNoWrites(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.SegmentBytes = 5000 })
+	for range 30 {
+		r.mustAppend(records(2, 300, nil))
+	}
+	r.runJobs()
+	if err := r.log.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.log.Close(true); err != nil {
+		t.Fatal(err)
+	}
+	r.rp = 60
+	for range 2 {
+		before := r.fs.Count()
+		r.open(func(o *Options) { o.CleanShutdown = true })
+		if got := r.all(); len(got) != 30 {
+			t.Fatalf("%d batches", len(got))
+		}
+		if a := r.log.Producers(); len(a) > 0 {
+			t.Fatalf("producers %+v", a)
+		}
+		if err := r.log.Close(true); err != nil {
+			t.Fatal(err)
+		}
+		if n := r.fs.Count() - before; n > 0 {
+			t.Fatalf("%d writes", n)
+		}
+	}
+	if len(r.logs) > 0 {
+		t.Fatalf("something was wrong: %q", r.logs)
+	}
+}

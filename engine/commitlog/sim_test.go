@@ -20,7 +20,7 @@ import (
 // power at an I/O, recovers, and is compared with a model, over and over. A failure prints its seed:
 //
 //	go test ./engine/commitlog -run TestSim -sim.seed 4711 -v
-//	PLATTER_SIM_SEEDS=100000 go test ./engine/commitlog -run TestSim
+//	PLATTER_SIM_SEEDS=100000 go test ./engine/commitlog -run TestSim -timeout 0    (or a range: 100000-200000)
 var simSeed = flag.Int64("sim.seed", -1, "run this one seed of the crash simulation, and print its trace")
 
 const simSeedsDefault = 2000
@@ -30,9 +30,12 @@ func simSeeds(t *testing.T) (from, to uint64) {
 		return uint64(*simSeed), uint64(*simSeed) + 1
 	}
 	if s := os.Getenv("PLATTER_SIM_SEEDS"); s != "" {
+		if _, err := fmt.Sscanf(s, "%d-%d", &from, &to); err == nil {
+			return from, to
+		}
 		n, err := strconv.ParseUint(s, 10, 63)
 		if err != nil {
-			t.Fatalf("PLATTER_SIM_SEEDS=%q: %v", s, err)
+			t.Fatalf("PLATTER_SIM_SEEDS=%q, want a number or a range: %v", s, err)
 		}
 		return 0, n
 	}
@@ -59,6 +62,7 @@ type sim struct {
 	leaderEpoch                int32
 	sequences                  map[int64]*simProducer
 	sameBoot, clean            bool
+	powerCut                   bool  // since the model last took over what was recovered
 	broken                     error // found inside of a callback
 }
 
@@ -165,7 +169,8 @@ func (s *sim) die(powerCut bool) {
 
 // open recovers the log; the model takes over what it finds.
 func (s *sim) open() error {
-	powerCut := !s.sameBoot && !s.clean
+	s.powerCut = s.powerCut || !s.sameBoot && !s.clean
+	powerCut := s.powerCut
 	s.logf("open: clean %v, same boot %v, recovery point %d, start %d", s.clean, s.sameBoot, s.recoveryPoint, s.startOffset)
 	o, wasClean := s.options(), s.clean
 	s.clean = false // the owner removes its mark first
@@ -180,6 +185,7 @@ func (s *sim) open() error {
 	if err := s.m.adopt(l, powerCut, o.LogStartOffset); err != nil {
 		return s.outcome(fmt.Errorf("after recovery: %w", err))
 	}
+	s.powerCut = false
 	s.startOffset = min(s.startOffset, s.m.start)
 	if err := s.settled(); err != nil {
 		return err

@@ -154,6 +154,20 @@ func (s *Segment) resume(f disk.File, limit int64, powerCut bool) mark {
 	return m
 }
 
+// keepLastTime takes back the time entry that a close had put behind those kept, when the scan has found the
+// same: an untouched log is not written to. had is how many entries there were. mu is held.
+func (s *Segment) keepLastTime(had, kept int64) {
+	if had != kept+1 || len(s.times.pending) > 0 || s.indexedTime >= s.maxTime.TimestampMs {
+		return
+	}
+	s.times.disk = had
+	if last, err := s.lastTime(); err == nil && last == s.maxTime {
+		s.indexedTime = last.TimestampMs
+		return
+	}
+	s.times.disk = kept
+}
+
 // leadsTo reports whether the batch at the entry's position is the one that it means, and its base offset.
 func (s *Segment) leadsTo(f disk.File, e OffsetEntry) (base int64, ok bool) {
 	if e.Pos <= 0 || e.Pos >= s.size.Load() {

@@ -72,10 +72,12 @@ func Recover(env *Env, files Files, p Pass) (*Segment, Result, error) {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		had := s.times.disk
 		out, err := s.rescan(f, size, m, p)
 		if err != nil {
 			return err
 		}
+		s.keepLastTime(had, m.times)
 		res = Result{From: s.scanFrom, Cut: size - out.size, Cause: out.cause}
 		s.size.Store(out.size)
 		s.end.Store(out.end)
