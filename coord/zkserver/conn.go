@@ -1,6 +1,7 @@
 package zkserver
 
 import (
+	"bytes"
 	"net"
 	"sync"
 
@@ -45,24 +46,38 @@ func newConn(nc net.Conn, s *stats) *conn {
 	return c
 }
 
-// idle reports whether no write is under way. Only the reader adds to the queue, so its answer stays
-// true for the reader.
-func (c *conn) idle() bool {
+// pushWrite queues a write; it waits while too many are outstanding. What happens to the write once the
+// connection is dead is nobody's concern.
+func (c *conn) pushWrite() {
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
-	return len(c.queue) == 0
+	if c.waitForRoom() {
+		c.queue = append(c.queue, nil)
+	}
 }
 
-// push queues a write (nil) or a read behind it; it waits while too many are outstanding.
-func (c *conn) push(read *request) {
+// pushRead queues a read behind the write that is under way. False: there is none, and the caller, the
+// only one who adds to the queue, answers at once.
+func (c *conn) pushRead(q *request) bool {
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
+	if !c.waitForRoom() {
+		return true
+	}
+	if len(c.queue) == 0 {
+		return false
+	}
+	q.body = bytes.Clone(q.body)
+	c.queue = append(c.queue, q)
+	return true
+}
+
+// waitForRoom is called with qmu held; false: the connection is dead.
+func (c *conn) waitForRoom() bool {
 	for len(c.queue) >= outstandingMax && !c.dead {
 		c.qroom.Wait()
 	}
-	if !c.dead {
-		c.queue = append(c.queue, read)
-	}
+	return !c.dead
 }
 
 // committed answers the write at the head of the queue, then runs the reads behind it up to the next

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -313,4 +314,44 @@ func number(s string) int64 {
 		panic(err)
 	}
 	return v
+}
+
+// TestReadsBehindWrites sends reads at just the time when the write before them is done, in many sessions:
+// the replies stay in order, and a read sees the write before it.
+func TestReadsBehindWrites(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk"})
+	const rounds, each = 60, 20 // requests in flight: 2 * each
+	var peers sync.WaitGroup
+	for k := range 8 {
+		p := open(t, s, 10_000)
+		path := fmt.Sprint("/a", k)
+		p.call(t, zk.OpCreate, createBody(path, nil, 0))
+		peers.Go(func() {
+			for round := range rounds {
+				first := p.xid + 1
+				for i := range each {
+					p.nc.Write(p.frame(zk.OpSetData, setBody(path, fmt.Append(nil, round, i), -1)))
+					p.nc.Write(p.frame(zk.OpGetData, pathBody(path, false)))
+				}
+				for i := range 2 * each {
+					b, err := p.read()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					d := zk.NewDecoder(b)
+					var h zk.ReplyHeader
+					if h.Decode(&d); h.Xid != first+int32(i) || h.Err != zk.OK {
+						t.Errorf("got %+v, want the reply to %d", h, first+int32(i))
+						return
+					}
+					if i%2 == 1 && string(d.Buffer()) != fmt.Sprint(round, i/2) {
+						t.Errorf("a read does not see the write before it")
+						return
+					}
+				}
+			}
+		})
+	}
+	peers.Wait()
 }

@@ -92,9 +92,7 @@ func (s *Server) dispatch(c *conn, frame []byte, atMs int64) error {
 	if isWrite(q.Op) && tree.CheckBody(q.Op, q.body) == nil {
 		return s.propose(c, &q)
 	}
-	if !c.idle() {
-		q.body = bytes.Clone(q.body)
-		c.push(&q)
+	if c.pushRead(&q) {
 		return nil
 	}
 	s.mu.RLock()
@@ -120,7 +118,7 @@ func (s *Server) zxid() int64 {
 
 // propose hands a write to the committer.
 func (s *Server) propose(c *conn, q *request) error {
-	c.push(nil)
+	c.pushWrite()
 	p := &proposal{
 		entry: tree.Entry{Session: c.session.id, Op: q.Op, Body: bytes.Clone(q.body)},
 		conn:  c,
