@@ -120,7 +120,7 @@ func (d *Dumper) log(ctx context.Context, path string, base int64) error {
 		fmt.Fprintf(d.out, "Log starting offset: %d\n", base) // the next error of the writer tells
 	}
 	n := int64(0)
-	return scanLog(f, size, d.o.HeadersOnly, func(e *entry) error {
+	err = scanLog(f, size, d.o.HeadersOnly, func(e *entry) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -132,6 +132,11 @@ func (d *Dumper) log(ctx context.Context, path string, base int64) error {
 		}
 		return d.entry(path, e)
 	})
+	var corrupt *segment.CorruptError
+	if errors.As(err, &corrupt) && zeroTail(f, corrupt.Pos, size) {
+		return d.emit(zerosLine{Type: "zeros", File: path, Position: corrupt.Pos, SizeBytes: size - corrupt.Pos})
+	}
+	return err
 }
 
 // entry shows one batch, or one entry of an old message set, and its records.

@@ -67,6 +67,12 @@ func damage(s *sample, name string) {
 		flip(segment.LogName(9), 8)
 	case "torn":
 		s.edit(segment.LogName(9), func(p []byte) []byte { return p[:len(p)-3] })
+	case "clean": // no damage: the directory was closed in order
+		put(s.t, s.fs, "data/.kafka_cleanshutdown", nil)
+	case "zeros":
+		s.edit(segment.LogName(9), func(p []byte) []byte { return append(p, make([]byte, 100_000)...) })
+	case "zeros-between": // in a segment that is not the last
+		s.edit(segment.LogName(0), func(p []byte) []byte { return append(p, make([]byte, 100)...) })
 	case "garbage":
 		s.edit(segment.LogName(9), func(p []byte) []byte { return append(p, bytes.Repeat([]byte("x"), 100)...) })
 	case "index":

@@ -203,6 +203,25 @@ func scanLog(r segment.ReaderAt, size int64, headersOnly bool, fn func(*entry) e
 	return nil
 }
 
+// zeroTail says whether a file holds nothing but zeros from pos on: room that Kafka has preallocated, or a size that a
+// power cut kept without the bytes. The next start cuts it.
+func zeroTail(r segment.ReaderAt, pos, size int64) bool {
+	buf := make([]byte, 64<<10)
+	for pos < size {
+		p := buf[:min(int64(len(buf)), size-pos)]
+		if n, _ := r.ReadAt(p, pos); n < len(p) {
+			return false
+		}
+		for _, b := range p {
+			if b != 0 {
+				return false
+			}
+		}
+		pos += int64(len(p))
+	}
+	return true
+}
+
 func scanBatches(r segment.ReaderAt, pos, size int64, next *int64, headersOnly bool, fn func(*entry) error) (end int64, err error) {
 	sc := segment.NewScanner(r, pos, size, segment.ScanOptions{Whole: !headersOnly, NextOffset: *next})
 	defer sc.Close()

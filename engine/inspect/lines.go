@@ -20,6 +20,18 @@ type corruptLine struct {
 
 func (l corruptLine) text() string { return "CORRUPT: " + l.Cause }
 
+// zerosLine is the end of a .log file that holds no batches yet.
+type zerosLine struct {
+	Type      string `json:"type"`
+	File      string `json:"file"`
+	Position  int64  `json:"position"`
+	SizeBytes int64  `json:"size_bytes"`
+}
+
+func (l zerosLine) text() string {
+	return fmt.Sprintf("position: %d size: %d zeros to the end of the file", l.Position, l.SizeBytes)
+}
+
 type batchLine struct {
 	Type            string `json:"type"`
 	File            string `json:"file"`

@@ -63,6 +63,7 @@ type Verifier struct {
 	Progress func(bytes int64)
 
 	sum   Summary
+	clean bool           // of the target
 	shown map[string]int // findings by path
 }
 
@@ -77,6 +78,7 @@ type Target struct {
 	DataDir string   // "" when one log alone was asked for
 	Logs    []string // directories
 	Bytes   int64    // of the .log files
+	clean   bool     // it was closed in order: nothing may be unfinished
 	lock    io.Closer
 }
 
@@ -128,6 +130,10 @@ func (v *Verifier) lock(t *Target, dir string) error {
 	if root == "" {
 		root = filepath.Dir(dir)
 	}
+	var err error
+	if t.clean, err = exists(v.FS, filepath.Join(root, checkpoint.CleanShutdownFile)); err != nil {
+		return err
+	}
 	path := filepath.Join(root, checkpoint.LockFile)
 	has, err := exists(v.FS, path)
 	if err != nil || !has {
@@ -152,6 +158,7 @@ func (v *Verifier) isLog(dir string) (bool, error) {
 // Verify checks what Open found, and adds to the summary. The error is the disk's or ctx's; what is wrong with
 // the data is reported.
 func (v *Verifier) Verify(ctx context.Context, t *Target) error {
+	v.clean = t.clean
 	ends := map[checkpoint.Key]int64{}
 	for _, dir := range t.Logs {
 		end, err := v.log(ctx, dir)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 
 	"platter/engine/batch"
 	"platter/engine/segment"
@@ -60,6 +61,8 @@ func (c *logCheck) segment(ctx context.Context, files segment.Files, limit int64
 	})
 	var corrupt *segment.CorruptError
 	switch {
+	case errors.As(err, &corrupt) && limit == math.MaxInt64 && !c.clean && zeroTail(f, corrupt.Pos, size):
+		c.report(Note, s.path, corrupt.Pos, "%d zeros to the end of the file: the next start cuts them", size-corrupt.Pos)
 	case errors.As(err, &corrupt):
 		s.sound = false
 		c.report(Bad, s.path, corrupt.Pos, "%s; the %d bytes from here on are no batches", problem(err), size-corrupt.Pos)
