@@ -12,8 +12,9 @@ import (
 
 // OffsetForTime finds the first record whose timestamp is at least ts; ok is false when there is none.
 func (l *Log) OffsetForTime(ts int64) (m TimeMatch, ok bool, err error) {
-	err = l.eachSegment(func(s *segment.Segment, f disk.File) (bool, error) {
-		start := l.Ends().Start
+	start := l.Ends().Start
+	older := func(newest int64) bool { return newest < ts }
+	err = l.eachSegment(older, func(s *segment.Segment, f disk.File) (bool, error) {
 		var walkErr error
 		err := s.FindTime(f, ts, start, func(b batch.Batch) bool {
 			m, ok, walkErr = l.recordFrom(b, start, func(t int64) bool { return t >= ts })
@@ -46,7 +47,8 @@ var errFound = errors.New("found")
 // an empty log, and when no record has a timestamp.
 func (l *Log) MaxTimestamp() (m TimeMatch, ok bool, err error) {
 	start := l.Ends().Start
-	err = l.eachSegment(func(s *segment.Segment, f disk.File) (bool, error) {
+	older := func(newest int64) bool { return newest < 0 || ok && newest <= m.TimestampMs }
+	err = l.eachSegment(older, func(s *segment.Segment, f disk.File) (bool, error) {
 		newest, err := s.MaxTime(f)
 		if err == nil && s.Base < start {
 			newest, err = l.maxFrom(s, start) // what the index names may be trimmed
@@ -100,13 +102,14 @@ func (l *Log) maxFrom(s *segment.Segment, start int64) (segment.TimeEntry, error
 	return newest, errors.Join(err, walkErr)
 }
 
-// eachSegment calls fn with the non-empty segments and their pinned files, until it says no.
-func (l *Log) eachSegment(fn func(s *segment.Segment, f disk.File) (more bool, err error)) error {
+// eachSegment calls fn with the non-empty segments and their pinned files, until it says no. Those whose
+// largest timestamp is known, and skip takes it, are left out without a look at their files.
+func (l *Log) eachSegment(skip func(newestMs int64) bool, fn func(s *segment.Segment, f disk.File) (more bool, err error)) error {
 	if err := l.status(); err != nil {
 		return err
 	}
 	for _, s := range l.view.Load().segs {
-		if s.SizeBytes() == 0 {
+		if e, known := s.KnownMaxTime(); known && skip(e.TimestampMs) || s.SizeBytes() == 0 {
 			continue
 		}
 		ref, err := s.Acquire()

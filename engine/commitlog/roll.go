@@ -209,14 +209,10 @@ func (l *Log) snapshot(offset int64) error {
 	}
 	l.dirChanged = true
 	sn.offsets = append(sn.offsets, offset)
-	bases := map[int64]bool{}
-	for _, s := range l.view.Load().segs {
-		bases[s.Base] = true
-	}
-	loose := 0
+	v, loose := l.view.Load(), 0
 	for i := len(sn.offsets) - 1; i >= 0; i-- {
 		o := sn.offsets[i]
-		if bases[o] {
+		if v.segs[v.find(o)].Base == o {
 			continue
 		}
 		if loose++; loose <= 2 {

@@ -7,6 +7,13 @@ import (
 	"platter/io/disk"
 )
 
+// KnownMaxTime is MaxTime when that needs no look at a file; TimestampMs is -1 when no record has a timestamp.
+func (s *Segment) KnownMaxTime() (e TimeEntry, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.maxTime, s.size.Load() == 0 || s.tail != nil || s.loaded && s.timesChecked
+}
+
 // MaxTime is the largest timestamp in the segment, with the last offset of the first batch that has it;
 // TimestampMs is -1 when no record has a timestamp. f is the .log file.
 func (s *Segment) MaxTime(f disk.File) (TimeEntry, error) {
