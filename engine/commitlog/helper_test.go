@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -28,6 +29,9 @@ func newRig(t testing.TB, change func(*Config)) *rig {
 	r := &rig{t: t, fs: memdisk.New(memdisk.Options{}), cfg: DefaultConfig(), ioErr: make(chan error, 8)}
 	if change != nil {
 		change(&r.cfg)
+	}
+	if err := errors.Join(r.fs.MkdirAll("/data"), r.fs.SyncDir("/")); err != nil {
+		t.Fatal(err)
 	}
 	r.open(func(o *Options) { o.CleanShutdown = true })
 	return r
