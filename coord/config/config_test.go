@@ -31,7 +31,7 @@ func TestTranscripts(t *testing.T) {
 				return show(d.Input, b.Value)
 			case "topic":
 				overrides = parse(t, d.Input)
-				if err := CheckTopic(overrides); err != nil {
+				if err := CheckTopic("t", overrides); err != nil {
 					return err.Error() + "\n"
 				}
 				return "ok\n"

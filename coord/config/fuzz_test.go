@@ -59,7 +59,7 @@ func FuzzTopic(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, name1, value1, name2, value2 string) {
 		overrides := map[string]string{name1: value1, name2: value2}
-		if CheckTopic(overrides) != nil {
+		if CheckTopic("t", overrides) != nil {
 			return
 		}
 		c := b.Log(overrides)

@@ -12,8 +12,9 @@ import (
 	"platter/engine/commitlog"
 )
 
-// CheckTopic validates a topic's overrides, one error naming the first bad setting.
-func CheckTopic(overrides map[string]string) error {
+// CheckTopic validates a topic's overrides, one error naming the first bad setting. The topics that the
+// broker keeps its own state in are compacted ones; until there is compaction they simply grow.
+func CheckTopic(topic string, overrides map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(overrides)) {
 		d, ok := topicTable.find(name)
 		if !ok {
@@ -26,13 +27,18 @@ func CheckTopic(overrides map[string]string) error {
 		switch {
 		case d.Support == Refused && v != d.Default:
 			return fmt.Errorf("%s=%s cannot be honoured: %s", name, v, d.Why)
-		case name == "cleanup.policy" && slices.Contains(splitList(v), "compact"):
+		case name == "cleanup.policy" && slices.Contains(splitList(v), "compact") && !IsInternal(topic):
 			return fmt.Errorf("cleanup.policy=%s cannot be honoured: %s", v, whyNoCompaction)
 		case name == "cleanup.policy" && len(splitList(v)) == 0:
 			return fmt.Errorf("cleanup.policy is empty: use delete")
 		}
 	}
 	return nil
+}
+
+// IsInternal tells Kafka's own topics, which clients do not write.
+func IsInternal(topic string) bool {
+	return topic == "__consumer_offsets" || topic == "__transaction_state" || topic == "__share_group_state"
 }
 
 // TopicValue is a topic setting's effective value and source.

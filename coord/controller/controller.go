@@ -68,7 +68,7 @@ type Config struct {
 	ReplicationDefault    int16 // default.replication.factor
 	DeleteDisabled        bool  // delete.topic.enable=false
 	// CheckTopic says what is wrong with a topic's overrides; nil: nothing ever is.
-	CheckTopic func(overrides map[string]string) error
+	CheckTopic func(topic string, overrides map[string]string) error
 	// Unclean says whether a topic allows unclean leader election; nil: none does.
 	Unclean func(topic string) bool
 	Brokers Brokers

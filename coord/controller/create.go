@@ -209,7 +209,7 @@ func (t *term) plan(n *NewTopic, others *plans) (plan, error) {
 		configs[k] = *v
 	}
 	if check := t.c.cfg.CheckTopic; check != nil {
-		if err := check(configs); err != nil {
+		if err := check(n.Name, configs); err != nil {
 			return plan{}, fmt.Errorf("%w: %v", ErrInvalidConfig, err)
 		}
 	}

@@ -86,7 +86,7 @@ func join(t *testing.T, c *coordtest.Coordinator, id int32, b Brokers) (*Control
 		t.Fatal(err)
 	}
 	ctl := New(Config{BrokerID: id, PartitionCountDefault: 1, ReplicationDefault: 1, Brokers: b, Clock: clock.Real{}, Log: quiet,
-		CheckTopic: func(o map[string]string) error {
+		CheckTopic: func(_ string, o map[string]string) error {
 			if v, ok := o["bad"]; ok {
 				return fmt.Errorf("bad=%s", v)
 			}

@@ -20,7 +20,7 @@ const changeExpiry = 15 * time.Minute
 // configs are the overrides of topics and brokers, as last read. The inner maps are immutable. Of a topic's,
 // only those are kept that check finds nothing wrong with: any tool may write there.
 type configs struct {
-	check func(overrides map[string]string) error
+	check func(topic string, overrides map[string]string) error
 	log   func(msg string, args ...any)
 
 	mu      sync.Mutex
@@ -30,7 +30,7 @@ type configs struct {
 	armed   atomic.Bool                  // a watch on the changes is set
 }
 
-func newConfigs(check func(map[string]string) error, log func(string, ...any)) *configs {
+func newConfigs(check func(string, map[string]string) error, log func(string, ...any)) *configs {
 	return &configs{check: check, log: log, topics: map[string]map[string]string{}, brokers: map[string]map[string]string{}}
 }
 
@@ -151,18 +151,18 @@ func (c *configs) read(ctx context.Context, zk *session, entities []string) (cha
 
 // sane leaves out what is wrong with a topic's overrides, reporting it.
 func (c *configs) sane(topic string, values map[string]string) map[string]string {
-	if c.check == nil || c.check(values) == nil {
+	if c.check == nil || c.check(topic, values) == nil {
 		return values
 	}
 	good := map[string]string{}
 	for k, v := range values {
-		if err := c.check(map[string]string{k: v}); err != nil {
+		if err := c.check(topic, map[string]string{k: v}); err != nil {
 			c.log("a topic's override is not usable, and does not count", "topic", topic, "err", err)
 			continue
 		}
 		good[k] = v
 	}
-	if err := c.check(good); err != nil {
+	if err := c.check(topic, good); err != nil {
 		c.log("a topic's overrides contradict each other, and do not count", "topic", topic, "err", err)
 		return map[string]string{}
 	}

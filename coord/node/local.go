@@ -75,6 +75,10 @@ func (l *local) LeaderAndISR(ctx context.Context, to cluster.Broker, r controlle
 			errs[i] = fmt.Errorf("%s: %w", states[i].TP, store.ErrOffline)
 		}
 	}
+	if r.Full {
+		topics = nil
+	}
+	n.rolesChanged(topics)
 	return errs, nil
 }
 
@@ -146,6 +150,7 @@ func (l *local) StopReplica(_ context.Context, to cluster.Broker, r controller.S
 			errs[at[i]] = err
 		}
 	}
+	l.n.rolesChanged(topicsOf(r.Partitions))
 	return errs, nil
 }
 
@@ -172,8 +177,10 @@ func (l *local) UpdateMetadata(ctx context.Context, to cluster.Broker, r control
 	if err := n.configs.ensure(ctx, n.zk.Load(), topics); err != nil {
 		return err
 	}
+	before := n.Image()
 	n.changeImage(func(i *cluster.Image) *cluster.Image {
 		return i.Apply(r.Update, n.configs.topic).WithBrokerConfigs(n.configs.broker())
 	})
+	n.imageChanged(before, n.Image(), &r.Update)
 	return nil
 }

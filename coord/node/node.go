@@ -67,7 +67,7 @@ type Config struct {
 	// CheckTopic says what is wrong with overrides.
 	LogConfig  func(overrides map[string]string) commitlog.Config
 	MinISR     func(overrides map[string]string) int
-	CheckTopic func(overrides map[string]string) error
+	CheckTopic func(topic string, overrides map[string]string) error
 }
 
 // Node is one broker in its cluster. Safe for concurrent use after Start.
@@ -86,6 +86,7 @@ type Node struct {
 	local   *local
 	control *controller.Controller
 	ids     *txn.ProducerIDs
+	watcher watcher
 
 	life    context.Context
 	end     context.CancelFunc

@@ -84,7 +84,7 @@ func testConfig() Config {
 			return c
 		},
 		MinISR: func(map[string]string) int { return 1 },
-		CheckTopic: func(o map[string]string) error {
+		CheckTopic: func(_ string, o map[string]string) error {
 			if _, bad := o["bad"]; bad {
 				return errors.New("bad is no setting")
 			}

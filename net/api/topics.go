@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"platter/coord/cluster"
+	"platter/coord/config"
 	"platter/coord/controller"
 )
 
@@ -50,10 +51,7 @@ func offlineReplicas(img *cluster.Image, p *cluster.Partition) []int32 {
 	return off
 }
 
-// isInternal tells Kafka's own topics, which clients do not write.
-func isInternal(topic string) bool {
-	return topic == "__consumer_offsets" || topic == "__transaction_state" || topic == "__share_group_state"
-}
+func isInternal(topic string) bool { return config.IsInternal(topic) }
 
 func validTopicName(s string) bool { return controller.CheckTopicName(s) == nil }
 

@@ -86,10 +86,9 @@ const newMemberMs = 5 * 60 * 1000
 
 // Config is the settings that groups go by.
 type Config struct {
-	SessionMinMs   int32 // group.min.session.timeout.ms
-	SessionMaxMs   int32 // group.max.session.timeout.ms
-	SizeMax        int   // group.max.size
-	InitialDelayMs int64 // group.initial.rebalance.delay.ms
+	SessionMinMs int32 // group.min.session.timeout.ms
+	SessionMaxMs int32 // group.max.session.timeout.ms
+	SizeMax      int   // group.max.size
 }
 
 // Protocol is one assignment strategy that a member supports, with what it says for it.
@@ -128,13 +127,15 @@ type Group struct {
 
 	joinBy    int64 // when PreparingRebalance ends
 	initial   bool  // … and it is the first one: it waits for more members
-	extendMs  int64 // … for at most so much longer
+	delayMs   int64 // … for so long each time
+	extendMs  int64 // … for at most so much longer in all
 	newcomers bool  // … because some came
 	syncBy    int64 // when members that have not synced are removed; 0: all have
 	storing   *Store
 	next      int64 // no timer is due before; 0: there is none
 
 	offsets map[store.TP]Offset
+	bytes   int64 // what members and offsets take, roughly
 	out     Work
 }
 
@@ -180,6 +181,19 @@ func (g *Group) ProtocolType() string { return g.protocolType }
 // no offset.
 func (g *Group) Idle() bool {
 	return g.state == Empty && len(g.members) == 0 && len(g.pending) == 0 && len(g.offsets) == 0 && g.generation == 0
+}
+
+// What things take beside their text, roughly.
+const (
+	groupBytes   = 512
+	memberBytes  = 512
+	pendingBytes = 128
+	offsetBytes  = 160
+)
+
+// Bytes is what the group takes in memory, roughly.
+func (g *Group) Bytes() int64 {
+	return g.bytes + groupBytes + int64(len(g.id)) + pendingBytes*int64(len(g.pending))
 }
 
 // take hands out the work that has gathered.
@@ -230,6 +244,7 @@ func (g *Group) remove(m *member) {
 	g.answerJoin(m, JoinReply{Err: ErrUnknownMember})
 	g.answerSync(m, SyncReply{Err: ErrUnknownMember})
 	g.setJoined(m, false)
+	g.setAssignment(m, nil)
 	g.vote(m, -1)
 	delete(g.members, m.id)
 	g.order = slices.DeleteFunc(g.order, func(o *member) bool { return o == m })
@@ -244,9 +259,11 @@ func (g *Group) remove(m *member) {
 	}
 }
 
-// vote counts a member's protocols in or out.
+// vote counts a member's protocols in (1) or out (-1).
 func (g *Group) vote(m *member, d int) {
+	size := memberBytes + len(m.client) + len(m.host)
 	for i, p := range m.protocols {
+		size += len(p.Name) + len(p.Metadata)
 		if slices.ContainsFunc(m.protocols[:i], func(o Protocol) bool { return o.Name == p.Name }) {
 			continue
 		}
@@ -254,6 +271,12 @@ func (g *Group) vote(m *member, d int) {
 			delete(g.votes, p.Name)
 		}
 	}
+	g.bytes += int64(d * size)
+}
+
+func (g *Group) setAssignment(m *member, p []byte) {
+	g.bytes += int64(len(p) - len(m.assignment))
+	m.assignment = p
 }
 
 func (g *Group) setJoined(m *member, joined bool) {

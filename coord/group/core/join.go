@@ -21,6 +21,7 @@ type JoinRequest struct {
 	SessionTimeoutMs   int32
 	ProtocolType       string
 	Protocols          []Protocol // by preference
+	InitialDelayMs     int64      // how long an empty group waits for more members
 }
 
 // JoinReply answers a JoinRequest.
@@ -132,6 +133,7 @@ func (g *Group) joinNew(now int64, r *JoinRequest) error {
 
 // joinAs makes a member of the request.
 func (g *Group) joinAs(now int64, id string, r *JoinRequest) {
+	g.delayMs = r.InitialDelayMs
 	if g.state == PreparingRebalance && g.generation == 0 {
 		g.newcomers = true
 	}
@@ -231,8 +233,8 @@ func (g *Group) replaceStatic(now int64, m *member, r *JoinRequest) {
 	g.answerJoin(m, JoinReply{Err: ErrFencedInstance, MemberID: m.id})
 	g.answerSync(m, SyncReply{Err: ErrFencedInstance})
 	g.rename(m, r.NewID)
-	m.client, m.host = r.ClientID, r.ClientHost
 	g.vote(m, -1)
+	m.client, m.host = r.ClientID, r.ClientHost
 	m.update(r)
 	g.vote(m, 1)
 	g.heard(m, now)
@@ -300,4 +302,10 @@ func (g *Group) replacedStored(now int64, old *replaced, err error) {
 	g.out.Joined = append(g.out.Joined, JoinReply{
 		To: old.to, MemberID: m.id, Generation: g.generation, ProtocolType: g.protocolType, Protocol: g.protocol, Leader: old.leader,
 	})
+}
+
+// IsPending says that the id was given out, and nobody has joined with it yet.
+func (g *Group) IsPending(id string) bool {
+	_, ok := g.pending[id]
+	return ok
 }

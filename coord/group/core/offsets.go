@@ -48,11 +48,20 @@ func (g *Group) Commit(tp store.TP, o Offset) {
 	if g.offsets == nil {
 		g.offsets = map[store.TP]Offset{}
 	}
+	g.Forget(tp)
 	g.offsets[tp] = o
+	g.bytes += sizeOf(tp, o)
 }
 
 // Forget takes in that an offset was deleted.
-func (g *Group) Forget(tp store.TP) { delete(g.offsets, tp) }
+func (g *Group) Forget(tp store.TP) {
+	if o, ok := g.offsets[tp]; ok {
+		g.bytes -= sizeOf(tp, o)
+		delete(g.offsets, tp)
+	}
+}
+
+func sizeOf(tp store.TP, o Offset) int64 { return offsetBytes + int64(len(tp.Topic)+len(o.Metadata)) }
 
 // Offset finds one.
 func (g *Group) Offset(tp store.TP) (Offset, bool) {
@@ -139,4 +148,9 @@ func readSubscription(p []byte, out map[string]bool) bool {
 		p = p[2+size:]
 	}
 	return true
+}
+
+// Forgettable says that nothing of the group is left once so many of its offsets are deleted.
+func (g *Group) Forgettable(offsets int) bool {
+	return g.state == Empty && len(g.pending) == 0 && len(g.offsets) == offsets
 }

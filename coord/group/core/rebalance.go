@@ -7,8 +7,8 @@ func (g *Group) prepare(now int64) {
 	switch g.state {
 	case Empty:
 		g.initial, g.newcomers = true, false
-		g.joinBy = now + g.cfg.InitialDelayMs
-		g.extendMs = max(g.rebalanceMs()-g.cfg.InitialDelayMs, 0)
+		g.joinBy = now + g.delayMs
+		g.extendMs = max(g.rebalanceMs()-g.delayMs, 0)
 	case CompletingRebalance:
 		g.resetAssignment(now, ErrRebalanceInProgress)
 		fallthrough
@@ -41,7 +41,7 @@ func (g *Group) tryComplete(now int64) {
 	case g.state != PreparingRebalance:
 	case g.initial && now < g.joinBy:
 	case g.initial && g.newcomers && g.extendMs > 0:
-		d := min(g.cfg.InitialDelayMs, g.extendMs)
+		d := min(g.delayMs, g.extendMs)
 		g.newcomers = false
 		g.extendMs -= d
 		g.joinBy = now + d
@@ -133,7 +133,7 @@ func (g *Group) selectProtocol() string {
 // resetAssignment takes back what was assigned, and tells those who wait for it.
 func (g *Group) resetAssignment(now int64, err error) {
 	for _, m := range g.order {
-		m.assignment = nil
+		g.setAssignment(m, nil)
 		if m.sync != nil {
 			g.heard(m, now)
 		}

@@ -81,13 +81,14 @@ func Restore(cfg *Config, id string, s *Snapshot, now int64) *Group {
 		}
 		m := &member{
 			id: sm.ID, instance: sm.InstanceID, client: sm.ClientID, host: sm.ClientHost,
-			rebalanceMs: sm.RebalanceMs, sessionMs: sm.SessionMs, assignment: sm.Assignment,
+			rebalanceMs: sm.RebalanceMs, sessionMs: sm.SessionMs,
 			protocols: []Protocol{{g.protocol, sm.Metadata}},
 		}
 		if m.rebalanceMs < 0 {
 			m.rebalanceMs = m.sessionMs
 		}
 		g.add(m)
+		g.setAssignment(m, sm.Assignment)
 		g.heard(m, now)
 	}
 	if len(g.members) == 0 {

@@ -90,7 +90,7 @@ func (g *Group) assigned(now int64, s *Store, err error) {
 	}
 	for i := range s.Snapshot.Members {
 		if m := g.members[s.Snapshot.Members[i].ID]; m != nil {
-			m.assignment = s.Snapshot.Members[i].Assignment
+			g.setAssignment(m, s.Snapshot.Members[i].Assignment)
 		}
 	}
 	g.become(Stable, now)
