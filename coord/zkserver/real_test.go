@@ -19,6 +19,8 @@ const (
 	worldSeeds = 15
 )
 
+var worldRuns int
+
 // world is one server seen by a few peers, under a root of its own.
 type world struct {
 	script
@@ -157,7 +159,8 @@ func TestLikeApache(t *testing.T) {
 	real := realzk.Addr(t)
 	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk", TickMs: realzk.TickMs})
 	for seed := range uint64(worldSeeds) {
-		root := fmt.Sprint("/like", seed)
+		worldRuns++ // the real server outlives a repeated test
+		root := fmt.Sprint("/like", worldRuns)
 		ours, theirs := newWorld(t, s.Addr().String(), root), newWorld(t, real, root)
 		r := rand.New(rand.NewPCG(seed, 3))
 		for step := range worldSteps {
