@@ -49,7 +49,6 @@ type store struct {
 	lock io.Closer
 
 	file  disk.File // the last log; nil until something is written
-	path  string
 	salt  uint32
 	pos   int64 // where the next frame goes
 	end   int64 // the file's size: zeros from pos on

@@ -148,12 +148,6 @@ func (t *tracker) revive(id int64) {
 	}
 }
 
-func (t *tracker) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.byID)
-}
-
 func (x *session) deadlineMs() int64 { return x.heardMs.Load() + int64(x.timeoutMs.Load()) }
 
 // sweep proposes the close of every session whose deadline has passed, and tells how long to wait

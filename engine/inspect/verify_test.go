@@ -58,7 +58,10 @@ func TestVerifyWantsTheDirectoryForItself(t *testing.T) {
 		t.Error(err)
 	}
 	if lock, err = s.fs.Lock("data/.lock"); err != nil {
-		t.Errorf("the lock was not given back: %v", err)
+		t.Fatalf("the lock was not given back: %v", err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

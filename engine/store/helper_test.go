@@ -226,7 +226,7 @@ func hideID(p string) string {
 func (r *rig) read(p string) string {
 	b, err := disk.ReadFile(r.disk, p, 1<<20)
 	if errors.Is(err, disk.ErrTooLarge) || disk.IsNotExist(err) {
-		return fmt.Sprint("none")
+		return "none"
 	}
 	if err != nil {
 		r.t.Fatal(err)

@@ -147,7 +147,7 @@ func TestChanceFollowsTheSeed(t *testing.T) {
 		}
 		return out.String()
 	}
-	if run(1) != run(1) {
+	if first, second := run(1), run(1); first != second {
 		t.Error("one seed, two courses")
 	}
 	if run(1) == run(2) {

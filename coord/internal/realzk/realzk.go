@@ -51,7 +51,7 @@ func run() (string, func(), error) {
 		return "", nil, err
 	}
 	if _, err := os.Stat(jar); err != nil {
-		return "", nil, fmt.Errorf("Debian's package zookeeper: %w", err)
+		return "", nil, fmt.Errorf("the package zookeeper of Debian: %w", err)
 	}
 	port, claim, err := reserve(22100, 22199)
 	if err != nil {
