@@ -234,6 +234,7 @@ func (l *Log) place(a *Append, bs []batch.Batch) {
 	for _, b := range bs {
 		bytes += int64(len(b))
 	}
+	appendTime := l.stamp(a, bs)
 	if err := l.rollFor(a, bs, bytes); err != nil {
 		a.result.Err = err
 		return
@@ -249,7 +250,6 @@ func (l *Log) place(a *Append, bs []batch.Batch) {
 		c.next, c.mark = l.Ends().Written, l.producers.Mark()
 	}
 	mark, next := l.producers.Mark(), c.next
-	appendTime := l.stamp(a, bs)
 	duplicate, err := l.assign(a, bs, &next)
 	if err != nil {
 		l.producers.Rollback(mark)

@@ -202,11 +202,17 @@ func (r *recovery) run() error {
 		end := r.files[i+1].Base
 		r.segs = append(r.segs, segment.Open(l.env, f, end, l.o.CleanShutdown || end < l.o.RecoveryPoint))
 	}
+	pass := l.pass(powerCut)
+	pass.Stop = r.ctx.Err
+	told := pass.Progress
+	if told != nil { // all that will be read, but for the first, whose indexes are still to be looked at
+		told(r.bytesFrom(first+1), 0)
+	}
 	for i := first; i <= last; i++ {
-		if err := r.ctx.Err(); err != nil {
-			return err
+		if i == first+1 && told != nil {
+			pass.Progress = func(_, n int64) { told(0, n) }
 		}
-		s, res, err := segment.Recover(l.env, r.files[i], l.pass(powerCut))
+		s, res, err := segment.Recover(l.env, r.files[i], pass)
 		if err != nil {
 			return err
 		}
@@ -220,6 +226,9 @@ func (r *recovery) run() error {
 		if res.Cut > 0 || s.End() > next || s.End() < next && !l.cfg.Load().Compacted {
 			// What follows would stand behind a hole.
 			l.logf("%d segments behind offset %d are dropped", last-i, s.End())
+			if told != nil {
+				told(0, r.bytesFrom(i+1))
+			}
 			return r.drop(i + 1)
 		}
 		if err := s.Seal(next); err != nil {
@@ -227,6 +236,14 @@ func (r *recovery) run() error {
 		}
 	}
 	return nil
+}
+
+// bytesFrom is the size of the segments from the i-th on.
+func (r *recovery) bytesFrom(i int) (n int64) {
+	for _, f := range r.files[i:] {
+		n += f.LogBytes
+	}
+	return n
 }
 
 // pass says how segments are read: after a clean shutdown only the headers behind the last index entry;

@@ -61,7 +61,7 @@ func TestRotBelowTheRecoveryPoint(t *testing.T) {
 // rot overwrites two bytes of the batch at offset, at a position in it.
 func rot(t *testing.T, r *rig, offset, at int64) {
 	t.Helper()
-	rd, err := r.log.Read(offset, 1, offset+1, true)
+	rd, err := r.log.Read(offset, 1, r.log.Ends().Written, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +72,9 @@ func rot(t *testing.T, r *rig, offset, at int64) {
 	}
 	defer f.Close()
 	if _, err := f.WriteV([][]byte{{0x55, 0x66}}, rd.Ranges[0].Pos+at); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Sync(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -376,5 +377,71 @@ func TestAnUntouchedLogCostsNoWrites(t *testing.T) {
 	}
 	if len(r.logs) > 0 {
 		t.Fatalf("something was wrong: %q", r.logs)
+	}
+}
+
+// After a power cut all that will be read is told first, and in the end all of it was read, or dropped.
+func TestProgressAddsUp(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.SegmentBytes = 5000 })
+	for range 60 {
+		r.mustAppend(records(2, 300, nil))
+	}
+	if err := r.log.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	size := r.log.SizeBytes()
+	for _, torn := range []bool{false, true} {
+		if torn {
+			rot(t, r, 60, 70)
+		}
+		r.fs.Crash(1)
+		toScan, scanned, first := int64(0), int64(0), int64(-1)
+		r.open(func(o *Options) {
+			o.Progress = func(more, n int64) {
+				if toScan, scanned = toScan+more, scanned+n; n > 0 && first < 0 {
+					first = toScan
+				}
+			}
+		})
+		if toScan != size || first != size {
+			t.Fatalf("torn %v: %d bytes to scan, %d of them told first; the log has %d", torn, toScan, first, size)
+		}
+		if !torn && scanned != size || torn && (scanned >= size || r.log.Ends().Written != 60) {
+			t.Fatalf("torn %v: %d of %d bytes scanned, ends %+v", torn, scanned, size, r.log.Ends())
+		}
+	}
+}
+
+func TestRecoveryCanBeStopped(t *testing.T) {
+	r := newRig(t, nil)
+	for range 50 {
+		r.mustAppend(records(2, 20_000, nil))
+	}
+	if err := r.log.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	r.fs.Crash(1)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Open(ctx, r.options()); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	r.open(nil)
+	if e := r.log.Ends(); e.Written != 100 {
+		t.Fatalf("%+v", e)
+	}
+}
+
+// On a LogAppendTime topic the broker's time rolls segments, not the client's.
+func TestRollByAppendTime(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.LogAppendTime, c.SegmentMs = true, 1000 })
+	for _, ms := range []int64{1, 1 << 40, 5} {
+		bl := batch.NewBuilder()
+		bl.Add(ms, nil, nil)
+		b, _ := bl.Build()
+		r.mustAppend(b)
+	}
+	if n := r.log.SegmentCount(); n != 1 {
+		t.Fatalf("%d segments", n)
 	}
 }

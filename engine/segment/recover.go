@@ -31,6 +31,7 @@ type Pass struct {
 	IntervalBytes int64
 	Each          func(b batch.Batch)   // the header of each good batch that was read
 	Progress      func(toScan, n int64) // growth of what will be read, and of what was; may be nil
+	Stop          func() error          // asked now and then; its error ends the pass; may be nil
 }
 
 // Result is what a pass found.
@@ -167,9 +168,17 @@ func (s *Segment) rescanRun(f disk.File, size int64, out *scanned, p Pass) error
 				return err
 			}
 		}
-		if p.Progress != nil && out.size-told >= chunkBytes {
+		if out.size-told < chunkBytes {
+			continue
+		}
+		if p.Progress != nil {
 			p.Progress(0, out.size-told)
-			told = out.size
+		}
+		told = out.size
+		if p.Stop != nil {
+			if err := p.Stop(); err != nil {
+				return err
+			}
 		}
 	}
 	if p.Progress != nil {
