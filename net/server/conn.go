@@ -85,7 +85,10 @@ func (c *conn) fail(cause error) {
 		c.mu.Unlock()
 		return
 	}
-	c.dead, c.cause = true, cause
+	c.dead = true
+	if c.cause == nil {
+		c.cause = cause
+	}
 	c.mu.Unlock()
 	c.leave()
 	c.nc.Close()

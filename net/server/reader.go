@@ -24,7 +24,7 @@ func (c *conn) read() {
 		h, body, produce, err := c.s.cfg.Handler.Accept(b.B)
 		if err != nil {
 			b.Release()
-			c.fail(err)
+			c.readEnded(err)
 			return
 		}
 		now := time.Now()
@@ -38,27 +38,32 @@ func (c *conn) read() {
 	}
 }
 
-// readEnded sorts out why no more frames come: at a frame's border the peer may still want its answers.
+// readEnded sorts out why no more frames come. Whatever the cause, the peer may still want its answers to
+// what came before.
 func (c *conn) readEnded(err error) {
 	if ferr := c.flush(); ferr != nil {
-		err = ferr
+		c.fail(ferr)
+		return
 	}
+	stopped := c.s.stopping.Load() && errors.Is(err, os.ErrDeadlineExceeded)
 	switch {
 	case err == nil:
-	case err == io.EOF:
-		c.leave()
-		c.mu.Lock()
-		c.endOfRequests()
-		c.mu.Unlock()
-	case c.s.stopping.Load() && errors.Is(err, os.ErrDeadlineExceeded):
-		c.mu.Lock()
-		c.endOfRequests()
-		c.mu.Unlock()
+		return
 	case errors.Is(err, net.ErrClosed):
 		c.fail(nil)
-	default:
-		c.fail(err)
+		return
+	case err == io.EOF || stopped:
+		err = nil
 	}
+	if !stopped {
+		c.leave() // nothing is waited for any longer
+	}
+	c.mu.Lock()
+	if c.cause == nil {
+		c.cause = err
+	}
+	c.endOfRequests()
+	c.mu.Unlock()
 }
 
 // enqueue puts r behind the others, and hands a produce over at once when nothing holds it up. It then

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -108,7 +107,7 @@ func TestBadFramesCostTheirConnectionOnly(t *testing.T) {
 		"too small":     {[]byte{0, 0, 0, 3, 1, 2, 3}, "3 bytes"},
 		"TLS hello":     {[]byte{0x16, 3, 1, 0, 0xa5, 1, 0, 0, 0xa1, 3, 3}, "TLS hello"},
 		"HTTP":          {[]byte("GET / HTTP/1.1\r\n\r\n"), "HTTP request"},
-		"cut short":     {append(request(1, 1), 0, 0, 0, 99, 1, 2, 3), "inside a frame of 99 bytes"},
+		"cut short":     {[]byte{0, 0, 0, 99, 1, 2, 3}, "inside a frame of 99 bytes"},
 		"not for us":    {request(99, 1), "refused by the handler"},
 		"size in parts": {[]byte{0, 0}, "inside a frame"},
 	} {
@@ -116,9 +115,10 @@ func TestBadFramesCostTheirConnectionOnly(t *testing.T) {
 			h := newScript()
 			s, dial, log := start(t, h, nil)
 			good, bad := dial(), dial()
-			send(t, bad, c.bytes)
+			send(t, bad, append(request(1, 5), c.bytes...))
 			bad.(*net.TCPConn).CloseWrite()
-			io.Copy(io.Discard, bad)
+			expect(t, bad, 5) // what came before is answered
+			expectClosed(t, bad)
 			eventually(t, "the log names "+c.cause, func() bool { return strings.Contains(log.String(), c.cause) })
 			send(t, good, request(1, 7))
 			expect(t, good, 7)
