@@ -51,6 +51,16 @@ func Restart(w io.Writer, r *brokerbench.RestartResult) error {
 	return err
 }
 
+// Footprint prints a footprint.
+func Footprint(w io.Writer, r *brokerbench.Footprint) error {
+	fmt.Fprintf(w, "first answer %.0f ms after the process's start\n", 1e3*r.FirstAnswerSeconds)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range r.Rows {
+		fmt.Fprintf(t, "%s\t%.0f MB resident\n", row.Situation, float64(row.RSSBytes)/1e6)
+	}
+	return t.Flush()
+}
+
 func mbps(ss []stats.Sample) float64 {
 	return stats.Median(stats.Each(ss, stats.Sample.BytesPerSecond)) / 1e6
 }

@@ -174,8 +174,18 @@ func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error 
 		return err
 	}
 	b.coordinator = zk
+	go b.watchCoordinator(zk)
 	b.atStop("the coordinator", func(context.Context) error { return zk.Close() })
 	return nil
+}
+
+// watchCoordinator says it aloud when the coordinator ends by itself (a failed sync): partitions are led
+// and served as before, since a dead coordinator never stops data, but no topic or leader can change.
+func (b *Broker) watchCoordinator(zk *zkserver.Server) {
+	<-zk.Done()
+	if err := zk.Err(); err != nil {
+		b.o.Log.Error("the coordinator inside has failed; data is served on, but topics and leaders cannot change until the broker is restarted", "err", err)
+	}
 }
 
 // zooKeeper is whom the broker coordinates with: the coordinator inside, or the servers that are named.

@@ -40,7 +40,7 @@ disk, and are removed at the end, also after Ctrl-C.`,
 			cmd.SetContext(ctx)
 		},
 	}
-	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchRestart(), newBenchBare())
+	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchRestart(), newBenchFootprint(), newBenchBare())
 	return cmd
 }
 
@@ -230,6 +230,36 @@ func newBenchRestart() *cobra.Command {
 	f.bind(cmd)
 	f.bindBroker(cmd)
 	cmd.Flags().IntVar(&partitions, "partitions", 1000, "partitions of the broker")
+	return cmd
+}
+
+func newBenchFootprint() *cobra.Command {
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:     "footprint",
+		Short:   "Measure a broker that has little to do: time to the first answer, resident memory",
+		Example: "  platter bench footprint",
+		Args:    argCount(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := f.options(cmd)
+			if err != nil {
+				return err
+			}
+			res, err := brokerbench.MeasureFootprint(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			if f.json {
+				return report.JSON(cmd.OutOrStdout(), res)
+			}
+			return report.Footprint(cmd.OutOrStdout(), res)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.o.Dir, "dir", ".", "directory for the broker's data")
+	fl.BoolVar(&f.json, "json", false, "print JSON")
+	f.o.Runs = 1
+	f.bindBroker(cmd)
 	return cmd
 }
 
