@@ -183,7 +183,7 @@ func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error 
 // and served as before, since a dead coordinator never stops data, but no topic or leader can change.
 func (b *Broker) watchCoordinator(zk *zkserver.Server) {
 	<-zk.Done()
-	if err := zk.Err(); err != nil {
+	if err := zk.Err(); err != nil && !errors.Is(err, zkserver.ErrClosed) {
 		b.o.Log.Error("the coordinator inside has failed; data is served on, but topics and leaders cannot change until the broker is restarted", "err", err)
 	}
 }
