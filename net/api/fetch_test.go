@@ -208,7 +208,7 @@ func TestLongPoll(t *testing.T) {
 		poll := fetchRequest("t", [16]byte{}, 0, 1)
 		poll.MaxWaitMillis = 20_000
 		id := p.send(12, poll)
-		time.Sleep(20 * time.Millisecond) // or it is cut off before it is read
+		b.awaitPoll() // or it is cut off before it is read
 		go b.server.Close(t.Context())
 		p.receive(id, poll)
 	})

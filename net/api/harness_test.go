@@ -108,6 +108,25 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 	return b
 }
 
+// awaitPoll waits until a fetch is held.
+func (b *broker) awaitPoll() {
+	b.t.Helper()
+	for range 2000 {
+		families, err := b.metrics.Registry().Gather()
+		must(b.t, err)
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "kafka_server_delayedoperationpurgatory_numdelayedoperations" &&
+					m.GetLabel()[0].GetValue() == "Fetch" && m.GetGauge().GetValue() > 0 {
+					return
+				}
+			}
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	b.t.Fatal("no fetch is held")
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -87,7 +87,7 @@ func TestNobodyKeepsTheMemory(t *testing.T) {
 	h := newScript()
 	h.produce = func(r *Request) { r.Answer(echo(r), nil) }
 	h.serve = func(ctx context.Context, r *Request) (*frame.Reply, error) { <-ctx.Done(); return nil, ctx.Err() }
-	s, dial, log := start(t, h, func(c *Config) { c.QueuedRequestBytesMax = 4 << 20; c.starvedMax = 100 * time.Millisecond })
+	s, dial, log := start(t, h, func(c *Config) { c.QueuedRequestBytesMax = 4 << 20; c.starvedMax = 300 * time.Millisecond })
 	whole := request(0, 1, make([]byte, 1<<20)...)
 	for range 3 {
 		go dial().Write(whole[:len(whole)-1])

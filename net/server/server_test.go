@@ -170,7 +170,7 @@ func TestAnIdleConnectionIsClosed(t *testing.T) {
 	h := newScript()
 	release := make(chan struct{})
 	h.serve = func(_ context.Context, r *Request) (*frame.Reply, error) { <-release; return echo(r), nil }
-	_, dial, _ := start(t, h, func(c *Config) { c.IdleMax = 80 * time.Millisecond })
+	_, dial, _ := start(t, h, func(c *Config) { c.IdleMax = 400 * time.Millisecond })
 	busy := dial()
 	send(t, busy, request(1, 1))
 	h.await(t, 1)
