@@ -101,7 +101,8 @@ func (s *Segment) locate(f disk.File, offset int64) (place, error) {
 		return p, nil
 	}
 	// From an entry below, so that what stands before the batch is read, not guessed: there may be a gap.
-	from, err := s.floorEntry(func(e OffsetEntry) bool { return e.Offset < offset })
+	guess := float64(offset-s.Base) / float64(max(1, s.end.Load()-s.Base))
+	from, err := s.floorEntry(guess, func(e OffsetEntry) bool { return e.Offset < offset })
 	if err != nil {
 		return place{}, err
 	}
@@ -113,7 +114,8 @@ func (s *Segment) floor(f disk.File, pos int64) (boundary, error) {
 	below := func(b boundary) bool { return b.end <= pos }
 	p, ok := s.inTail(below)
 	if !ok {
-		from, err := s.floorEntry(func(e OffsetEntry) bool { return e.Pos <= pos })
+		guess := float64(pos) / float64(max(1, s.size.Load()))
+		from, err := s.floorEntry(guess, func(e OffsetEntry) bool { return e.Pos <= pos })
 		if err != nil {
 			return boundary{}, err
 		}
@@ -196,8 +198,9 @@ func (s *Segment) badAt(pos int64) (Bad, bool) {
 	return Bad{}, false
 }
 
-// floorEntry is the last offset entry for which keep holds; the segment's start when there is none.
-func (s *Segment) floorEntry(keep func(OffsetEntry) bool) (OffsetEntry, error) {
+// floorEntry is the last offset entry for which keep holds; the segment's start when there is none. guess
+// is where in the index it may be, from 0 to 1.
+func (s *Segment) floorEntry(guess float64, keep func(OffsetEntry) bool) (OffsetEntry, error) {
 	match := func(p []byte) bool { return keep(decodeOffsetEntry(p, s.Base)) }
 	s.mu.Lock()
 	if err := s.load(); err != nil {
@@ -211,16 +214,16 @@ func (s *Segment) floorEntry(keep func(OffsetEntry) bool) (OffsetEntry, error) {
 		return e, nil
 	}
 	s.mu.Unlock()
-	return s.diskOffsetEntry(n, match)
+	return s.diskOffsetEntry(n, guess, match)
 }
 
-func (s *Segment) diskOffsetEntry(n int64, match func(p []byte) bool) (e OffsetEntry, err error) {
+func (s *Segment) diskOffsetEntry(n int64, guess float64, match func(p []byte) bool) (e OffsetEntry, err error) {
 	start := OffsetEntry{Offset: s.Base, Pos: 0}
 	if n == 0 {
 		return start, nil
 	}
 	err = withFile(s.env, s.pathOf(IndexSuffix), disk.ReadWrite, func(f disk.File) error {
-		p, _, err := lastBelow(f, n, offsetEntryBytes, match)
+		p, _, err := lastBelow(f, n, offsetEntryBytes, guess, match)
 		if p == nil {
 			e = start
 			return err

@@ -84,45 +84,61 @@ func (h *hint) cut(n int64) {
 	h.pending = h.pending[:(n-h.disk)*h.width]
 }
 
+// anywhere is a guess for lastBelow when nothing is known: it halves from the middle.
+const anywhere = 0.5
+
+// blockEntries is how many index entries a look-up reads at once.
+const blockEntries = 64
+
 // lastBelow finds the last of n entries in the file for which keep holds; keep holds for all entries
-// before it, unless the file is garbage. It reads O(log n) blocks.
-func lastBelow(r ReaderAt, n, width int64, keep func(p []byte) bool) (entry []byte, i int64, err error) {
-	const blockEntries = 64
+// before it, unless the file is garbage. guess is where it may be, from 0 to 1: the search widens from
+// there in doubling steps, so it reads a few blocks when the guess is good, and O(log n) always.
+func lastBelow(r ReaderAt, n, width int64, guess float64, keep func(p []byte) bool) (entry []byte, i int64, err error) {
+	if n == 0 {
+		return nil, -1, nil
+	}
 	var block [blockEntries * timeEntryBytes]byte
-	lo, hi := int64(0), (n+blockEntries-1)/blockEntries // blocks; the entry is in lo, if anywhere
 	read := func(k int64) ([]byte, error) {
 		p := block[:min(blockEntries, n-k*blockEntries)*width]
 		return p, readFull(r, p, k*blockEntries*width)
 	}
-	if n == 0 {
-		return nil, -1, nil
-	}
-	for hi-lo > 1 {
-		mid := (lo + hi) / 2
+	// keep holds for the first entry of block lo, and not for that of block hi.
+	lo, hi := int64(-1), (n+blockEntries-1)/blockEntries
+	mid := min(max(int64(guess*float64(hi)), 0), hi-1)
+	for step := int64(1); hi-lo > 1; step *= 2 {
 		p, err := read(mid)
 		if err != nil {
 			return nil, -1, err
 		}
-		if keep(p[:width]) {
-			lo = mid
-			if !keep(p[int64(len(p))-width:]) {
-				break
-			}
-		} else {
+		if !keep(p[:width]) {
 			hi = mid
+			mid = max(hi-step, (lo+hi)/2)
+			continue
 		}
+		lo = mid
+		if hi-lo == 1 || !keep(p[int64(len(p))-width:]) {
+			return lastInBlock(p, lo, width, keep)
+		}
+		mid = min(lo+step, (lo+hi)/2)
+	}
+	if lo < 0 {
+		return nil, -1, nil
 	}
 	p, err := read(lo)
 	if err != nil {
 		return nil, -1, err
 	}
+	return lastInBlock(p, lo, width, keep)
+}
+
+func lastInBlock(p []byte, block, width int64, keep func(p []byte) bool) ([]byte, int64, error) {
 	k := int64(sort.Search(len(p)/int(width), func(i int) bool {
 		return !keep(p[int64(i)*width : int64(i+1)*width])
 	}))
 	if k == 0 {
 		return nil, -1, nil
 	}
-	return p[(k-1)*width : k*width], lo*blockEntries + k - 1, nil
+	return p[(k-1)*width : k*width], block*blockEntries + k - 1, nil
 }
 
 // lastPending is lastBelow over the entries in memory.

@@ -123,7 +123,7 @@ func (s *Segment) resume(f disk.File, limit int64, powerCut bool) mark {
 	var m mark
 	var e OffsetEntry
 	err := withFile(s.env, s.pathOf(IndexSuffix), disk.ReadWrite, func(x disk.File) error {
-		p, i, err := lastBelow(x, s.offsets.disk, offsetEntryBytes, func(p []byte) bool {
+		p, i, err := lastBelow(x, s.offsets.disk, offsetEntryBytes, 1, func(p []byte) bool {
 			return decodeOffsetEntry(p, s.Base).Offset < limit
 		})
 		if p != nil {
@@ -139,7 +139,7 @@ func (s *Segment) resume(f disk.File, limit int64, powerCut bool) mark {
 		return mark{}
 	}
 	err = withFile(s.env, s.pathOf(TimeIndexSuffix), disk.ReadWrite, func(x disk.File) error {
-		p, i, err := lastBelow(x, s.times.disk, timeEntryBytes, func(p []byte) bool {
+		p, i, err := lastBelow(x, s.times.disk, timeEntryBytes, 1, func(p []byte) bool {
 			return decodeTimeEntry(p, s.Base).Offset <= e.Offset
 		})
 		if p != nil {

@@ -255,3 +255,24 @@ func TestTruncateKeepsIndexesRight(t *testing.T) {
 		}
 	}
 }
+
+// The search of an index, from any guess, against a walk over all entries.
+func TestLastBelow(t *testing.T) {
+	for n := int64(0); n < 2000; n = n*5/3 + 1 {
+		var p []byte
+		for i := range n {
+			p = appendOffsetEntry(p, 0, OffsetEntry{Offset: 2 * i, Pos: i})
+		}
+		for _, guess := range []float64{-1, 0, 0.3, 0.5, 0.99, 1, 7} {
+			for target := int64(-1); target <= 2*n; target += 1 + n/50 {
+				want := min((target+2)/2, n) - 1
+				entry, i, err := lastBelow(bytes.NewReader(p), n, 8, guess, func(p []byte) bool {
+					return decodeOffsetEntry(p, 0).Offset <= target
+				})
+				if err != nil || i != want || (want < 0) != (entry == nil) || entry != nil && decodeOffsetEntry(entry, 0).Offset != 2*want {
+					t.Fatalf("%d entries, guess %v, target %d: entry %d, %v; want %d", n, guess, target, i, err, want)
+				}
+			}
+		}
+	}
+}

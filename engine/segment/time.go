@@ -180,7 +180,7 @@ func (s *Segment) floorTime(ts int64) (TimeEntry, error) {
 	}
 	e := none
 	err := withFile(s.env, s.pathOf(TimeIndexSuffix), disk.ReadWrite, func(f disk.File) error {
-		p, _, err := lastBelow(f, n, timeEntryBytes, match)
+		p, _, err := lastBelow(f, n, timeEntryBytes, anywhere, match)
 		if p != nil {
 			e = decodeTimeEntry(p, s.Base)
 		}
