@@ -1,0 +1,63 @@
+// What @platformatic/kafka is put through: see ../python/scenario.py. Usage: node platformatic.mjs BOOTSTRAP
+import { Admin, Consumer, ListOffsetTimestamps, Producer, stringDeserializers, stringSerializers } from '@platformatic/kafka'
+import { records, more, partitions, record, check, want, startMs } from './scenario.mjs'
+
+const base = { clientId: 'matrix', bootstrapBrokers: [process.argv[2]] }
+const admin = new Admin(base)
+
+async function produce(topic, compression, first, count) {
+  const producer = new Producer({ ...base, serializers: stringSerializers, idempotent: true })
+  const messages = Array.from({ length: count }, (_, i) => {
+    const r = record(first + i)
+    return { topic, key: r.key, value: r.value, partition: r.partition, timestamp: BigInt(r.timestamp), headers: { h: '1' } }
+  })
+  await producer.send({ messages, compression, acks: -1 })
+  await producer.close()
+}
+
+async function read(consumer, options, count) {
+  const stream = await consumer.consume({ autocommit: false, maxWaitTime: 200, ...options })
+  const got = []
+  const late = setTimeout(() => want(false, `only ${got.length} of ${count} records`), 40000)
+  for await (const m of stream) {
+    got.push({ partition: m.partition, offset: Number(m.offset), key: m.key, value: m.value })
+    await m.commit()
+    if (got.length === count) break
+  }
+  clearTimeout(late)
+  await stream.close()
+  return got
+}
+
+async function groupRead(topic, groupId, count) {
+  const consumer = new Consumer({ ...base, groupId, deserializers: stringDeserializers })
+  const got = await read(consumer, { topics: [topic], mode: 'committed', fallbackMode: 'earliest' }, count)
+  await consumer.close(true)
+  return got
+}
+
+for (const compression of ['none', 'gzip', 'snappy', 'lz4', 'zstd']) {
+  const topic = `platformatic-${compression}`
+  const group = `platformatic-group-${compression}`
+  await admin.createTopics({ topics: [topic], partitions, replicas: 1 })
+  try {
+    await produce(topic, compression, 0, records)
+  } catch (e) {
+    if (!/not available|unsupported|avoid|install/i.test(e.message + (e.cause?.message ?? ''))) throw e
+    console.log('skipped', compression, 'which this Node.js has not:', e.message)
+    continue
+  }
+  check(await groupRead(topic, group, records), 0, records)
+  await produce(topic, compression, records, more)
+  check(await groupRead(topic, group, more), records, more)
+  const seeker = new Consumer({ ...base, groupId: `seek-${group}`, deserializers: stringDeserializers })
+  const offsets = Array.from({ length: partitions }, (_, partition) => ({ topic, partition, offset: 5n }))
+  const [first] = await read(seeker, { topics: [topic], mode: 'manual', offsets }, 1)
+  want(first.offset === 5, `seek to 5 gave ${first.offset}`)
+  const at = await seeker.listOffsets({ topics: [topic], timestamp: BigInt(startMs + 1000 * 7 - 1) })
+  want(at.get(topic)[1] === 3n, `the time look-up gave ${at.get(topic)}`)
+  want((await seeker.listOffsets({ topics: [topic], timestamp: ListOffsetTimestamps.LATEST })).get(topic)[0] === 200n, 'the end is elsewhere')
+  await seeker.close(true)
+  console.log('ok', compression)
+}
+await admin.close()
