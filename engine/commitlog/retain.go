@@ -8,7 +8,7 @@ import (
 // Retain applies time and size retention below highWatermark at nowMs, forgets expired producers, and
 // returns how many segments went. The rules are Kafka's: the oldest segments go while the newest record
 // in them is older than retention.ms, while the log without them still has retention.bytes, or while
-// they lie below the log start. When all are due the active one is rolled and goes too. An aged active
+// they lie below the log start; but a timestamp that is still to come counts for nothing. When all are due the active one is rolled and goes too. An aged active
 // segment is rolled only by the append that finds it aged (segment.ms), not here: an idle one loses nothing
 // by staying, and its records go once they are due.
 func (l *Log) Retain(nowMs, highWatermark int64) (int, error) {
@@ -46,7 +46,7 @@ func (l *Log) due(nowMs, highWatermark int64) (int, error) {
 		if !drop && cfg.DeleteRetention {
 			drop = cfg.RetentionBytes >= 0 && excess >= s.SizeBytes()
 			if !drop && cfg.RetentionMs >= 0 {
-				newest, err := l.newest(s)
+				newest, err := l.newest(s, nowMs)
 				if err != nil {
 					return i, err
 				}
@@ -61,15 +61,17 @@ func (l *Log) due(nowMs, highWatermark int64) (int, error) {
 	return len(segs), nil
 }
 
-// newest is the largest timestamp in the segment; when its records have none, the file's own time.
-func (l *Log) newest(s *segment.Segment) (int64, error) {
+// newest is the largest timestamp in the segment; when its records have none, or one that is still to come
+// (microseconds taken for milliseconds, a producer's wrong clock), the time when the file was last
+// written: such a record would keep its segment, and all behind it, for ever.
+func (l *Log) newest(s *segment.Segment, nowMs int64) (int64, error) {
 	ref, err := s.Acquire()
 	if err != nil {
 		return 0, err
 	}
 	defer ref.Release()
 	e, err := s.MaxTime(ref.File())
-	if err != nil || e.TimestampMs >= 0 {
+	if err != nil || e.TimestampMs >= 0 && e.TimestampMs <= nowMs {
 		return e.TimestampMs, err
 	}
 	in, err := l.o.FS.Stat(s.Path())

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"platter/engine/batch"
 	"platter/engine/segment"
@@ -443,5 +444,29 @@ func TestRollByAppendTime(t *testing.T) {
 	}
 	if n := r.log.SegmentCount(); n != 1 {
 		t.Fatalf("%d segments", n)
+	}
+}
+
+// TestRetentionDoesNotBelieveTheFuture: timestamps in microseconds lie thousands of years ahead, and must
+// not keep their segments for as long.
+func TestRetentionDoesNotBelieveTheFuture(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.SegmentBytes, c.RetentionMs = 1000, 60_000 })
+	nowMs := time.Now().UnixMilli()
+	for range 5 {
+		bl := batch.NewBuilder()
+		bl.Add(nowMs*1000, nil, make([]byte, 800))
+		b, err := bl.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.mustAppend(b)
+	}
+	for _, c := range []struct {
+		afterMs int64
+		gone    int
+	}{{30_000, 0}, {600_000, 5}} {
+		if n, err := r.log.Retain(nowMs+c.afterMs, 5); err != nil || n != c.gone {
+			t.Errorf("%d ms later %d segments went, %v; want %d", c.afterMs, n, err, c.gone)
+		}
 	}
 }
