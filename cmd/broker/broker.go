@@ -291,7 +291,9 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 	if err := b.node.Start(ctx, b.store, b.endpoints()); err != nil {
 		return fmt.Errorf("%s: %w", b.coordinatorName(), err)
 	}
+	groups := b.startGroups()
 	handler := api.New(api.Deps{
+		Groups:      groups,
 		BrokerID:    b.node.BrokerID(),
 		Replicas:    api.HostReplicas(b.node.Host()),
 		Image:       b.node.Image,

@@ -17,6 +17,9 @@ type Committed struct {
 	Err error
 }
 
+// NoOffset is what is told of a partition without a committed offset.
+var NoOffset = core.Offset{Offset: -1, LeaderEpoch: -1}
+
 // CommitRequest is one OffsetCommit. MemberID "" and Generation -1: consumers that assign their partitions
 // themselves.
 type CommitRequest struct {
@@ -112,7 +115,7 @@ func (c *Coordinator) Fetch(group string, tps []store.TP) ([]Committed, error) {
 	err = s.do(func(int64) {
 		e := s.groups[group]
 		for _, tp := range tps {
-			o := core.Offset{Offset: -1, LeaderEpoch: -1}
+			o := NoOffset
 			if e != nil {
 				if known, ok := e.Offset(tp); ok {
 					o = known

@@ -5,7 +5,7 @@ import (
 )
 
 // FindCoordinator. Versions 0 to 6. Behaviour:
-//   - groups: this broker, which is where the group APIs will be;
+//   - groups: the leader of their partition of __consumer_offsets, which is created on first use;
 //   - transactional ids are refused for good (TRANSACTIONAL_ID_AUTHORIZATION_FAILED) until there are
 //     transactions: a retriable code would make clients ask for ever;
 //   - share groups and unknown types are INVALID_REQUEST.
@@ -47,13 +47,18 @@ func (h *Handler) coordinator(c call, kind int8, rc *kmsg.FindCoordinatorRespons
 	default:
 		return refuse(InvalidRequest, "coordinator type %d is not supported", kind)
 	}
-	b := broker(h.Image(), h.BrokerID)
+	id, err := h.Groups.Leader(c.ctx, rc.Key)
+	if err != nil {
+		h.Log.Warn("a group has no coordinator", "group", rc.Key, "err", err)
+		return err
+	}
+	b := broker(h.Image(), id)
 	if b == nil {
-		return refuse(CoordinatorNotAvailable, "broker is not registered")
+		return refuse(CoordinatorNotAvailable, "broker %d, which coordinates the group, is not there", id)
 	}
 	e, ok := endpoint(b, c.listener())
 	if !ok {
-		return refuse(CoordinatorNotAvailable, "broker has no endpoint on listener %s", c.listener())
+		return refuse(CoordinatorNotAvailable, "broker %d has no endpoint on listener %s", id, c.listener())
 	}
 	rc.NodeID, rc.Host, rc.Port = b.ID, e.Host, e.Port
 	return nil

@@ -29,6 +29,7 @@ type Deps struct {
 	Image       func() *cluster.Image
 	Controller  Controller  // *controller.Controller
 	ProducerIDs ProducerIDs // *txn.ProducerIDs
+	Groups      Groups      // *group.Coordinator
 	Config      *config.Broker
 	Clock       clock.Clock
 	Log         *slog.Logger

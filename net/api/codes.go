@@ -17,12 +17,22 @@ const (
 	RequestTimedOut                    Code = 7
 	ReplicaNotAvailable                Code = 9
 	MessageTooLarge                    Code = 10
+	OffsetMetadataTooLarge             Code = 12
+	CoordinatorLoadInProgress          Code = 14
 	CoordinatorNotAvailable            Code = 15
+	NotCoordinator                     Code = 16
 	InvalidTopicException              Code = 17
 	RecordListTooLarge                 Code = 18
 	NotEnoughReplicas                  Code = 19
 	NotEnoughReplicasAfterAppend       Code = 20
 	InvalidRequiredAcks                Code = 21
+	IllegalGeneration                  Code = 22
+	InconsistentGroupProtocol          Code = 23
+	InvalidGroupID                     Code = 24
+	UnknownMemberID                    Code = 25
+	InvalidSessionTimeout              Code = 26
+	RebalanceInProgress                Code = 27
+	InvalidCommitOffsetSize            Code = 28
 	InvalidTimestamp                   Code = 32
 	UnsupportedVersion                 Code = 35
 	TopicAlreadyExists                 Code = 36
@@ -38,12 +48,18 @@ const (
 	TransactionalIDAuthorizationFailed Code = 53
 	KafkaStorageError                  Code = 56
 	UnknownProducerID                  Code = 59
+	NonEmptyGroup                      Code = 68
+	GroupIDNotFound                    Code = 69
 	FetchSessionIDNotFound             Code = 70
 	ListenerNotFound                   Code = 72
 	TopicDeletionDisabled              Code = 73
 	FencedLeaderEpoch                  Code = 74
 	UnknownLeaderEpoch                 Code = 75
 	UnsupportedCompressionType         Code = 76
+	MemberIDRequired                   Code = 79
+	GroupMaxSizeReached                Code = 81
+	FencedInstanceID                   Code = 82
+	GroupSubscribedToTopic             Code = 86
 	InvalidRecord                      Code = 87
 	UnknownTopicID                     Code = 100
 	MismatchedEndpointType             Code = 114
@@ -69,7 +85,15 @@ var codeNames = map[Code]string{
 	FetchSessionIDNotFound: "FETCH_SESSION_ID_NOT_FOUND", ListenerNotFound: "LISTENER_NOT_FOUND",
 	TopicDeletionDisabled: "TOPIC_DELETION_DISABLED", FencedLeaderEpoch: "FENCED_LEADER_EPOCH",
 	UnknownLeaderEpoch: "UNKNOWN_LEADER_EPOCH", UnsupportedCompressionType: "UNSUPPORTED_COMPRESSION_TYPE",
-	InvalidRecord: "INVALID_RECORD", UnknownTopicID: "UNKNOWN_TOPIC_ID",
+	OffsetMetadataTooLarge: "OFFSET_METADATA_TOO_LARGE", CoordinatorLoadInProgress: "COORDINATOR_LOAD_IN_PROGRESS",
+	NotCoordinator: "NOT_COORDINATOR", IllegalGeneration: "ILLEGAL_GENERATION",
+	InconsistentGroupProtocol: "INCONSISTENT_GROUP_PROTOCOL", InvalidGroupID: "INVALID_GROUP_ID",
+	UnknownMemberID: "UNKNOWN_MEMBER_ID", InvalidSessionTimeout: "INVALID_SESSION_TIMEOUT",
+	RebalanceInProgress: "REBALANCE_IN_PROGRESS", InvalidCommitOffsetSize: "INVALID_COMMIT_OFFSET_SIZE",
+	NonEmptyGroup: "NON_EMPTY_GROUP", GroupIDNotFound: "GROUP_ID_NOT_FOUND", MemberIDRequired: "MEMBER_ID_REQUIRED",
+	GroupMaxSizeReached: "GROUP_MAX_SIZE_REACHED", FencedInstanceID: "FENCED_INSTANCE_ID",
+	GroupSubscribedToTopic: "GROUP_SUBSCRIBED_TO_TOPIC",
+	InvalidRecord:          "INVALID_RECORD", UnknownTopicID: "UNKNOWN_TOPIC_ID",
 	MismatchedEndpointType: "MISMATCHED_ENDPOINT_TYPE", UnsupportedEndpointType: "UNSUPPORTED_ENDPOINT_TYPE",
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"platter/coord/controller"
+	"platter/coord/group"
+	"platter/coord/group/core"
 	"platter/coord/txn"
 	"platter/engine/batch"
 	"platter/engine/commitlog"
@@ -32,6 +34,27 @@ var table = []struct {
 	err  error
 	code Code
 }{
+	// Of a coordinator, before those of the partition that it stores to: its errors may wrap them.
+	{group.ErrNotCoordinator, NotCoordinator},
+	{group.ErrLoading, CoordinatorLoadInProgress},
+	{group.ErrNotAvailable, CoordinatorNotAvailable},
+	{group.ErrInvalidGroup, InvalidGroupID},
+	{group.ErrMetadataTooLarge, OffsetMetadataTooLarge},
+	{group.ErrCommitTooLarge, InvalidCommitOffsetSize},
+	{group.ErrStateTooLarge, UnknownServerError},
+	{core.ErrDead, CoordinatorNotAvailable},
+	{core.ErrUnknownMember, UnknownMemberID},
+	{core.ErrMemberIDRequired, MemberIDRequired},
+	{core.ErrFencedInstance, FencedInstanceID},
+	{core.ErrIllegalGeneration, IllegalGeneration},
+	{core.ErrInconsistentProtocol, InconsistentGroupProtocol},
+	{core.ErrRebalanceInProgress, RebalanceInProgress},
+	{core.ErrSessionTimeout, InvalidSessionTimeout},
+	{core.ErrGroupFull, GroupMaxSizeReached},
+	{core.ErrNonEmpty, NonEmptyGroup},
+	{core.ErrNoGroup, GroupIDNotFound},
+	{core.ErrSubscribed, GroupSubscribedToTopic},
+
 	{replica.ErrNotLeader, NotLeaderOrFollower},
 	{replica.ErrUnknownPartition, UnknownTopicOrPartition},
 	{replica.ErrFencedEpoch, FencedLeaderEpoch},

@@ -16,6 +16,7 @@ import (
 
 	"platter/coord/cluster"
 	"platter/coord/config"
+	"platter/coord/group"
 	"platter/coord/node"
 	"platter/coord/zkserver"
 	"platter/engine/batch"
@@ -88,10 +89,16 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 	port := int32(l.Addr().(*net.TCPAddr).Port)
 	must(t, b.node.Start(ctx, b.store, []cluster.Endpoint{{Listener: "PLAINTEXT", Protocol: "PLAINTEXT", Host: "127.0.0.1", Port: port}}))
 
+	groups := group.New(group.FromSettings(cfg, group.Config{
+		BrokerID: b.node.BrokerID(), Replicas: b.node.Host(), Image: b.node.Image, Controller: b.node.Controller(),
+		Clock: clock.Real{}, Log: log,
+	}))
+	b.node.Watch(groups)
+	groups.RolesChanged(nil)
 	b.metrics = console.NewMetrics()
 	h := api.New(api.Deps{
 		BrokerID: b.node.BrokerID(), Replicas: api.HostReplicas(b.node.Host()), Image: b.node.Image,
-		Controller: b.node.Controller(), ProducerIDs: b.node.ProducerIDs(), Config: cfg,
+		Controller: b.node.Controller(), ProducerIDs: b.node.ProducerIDs(), Groups: groups, Config: cfg,
 		Clock: clock.Real{}, Log: log, Metrics: b.metrics, FetchFilesMax: 40,
 	})
 	b.server, err = server.New(server.Config{
@@ -102,6 +109,7 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 	b.server.Start()
 	t.Cleanup(func() {
 		b.server.Close(ctx)
+		groups.Close()
 		b.node.Stop(ctx)
 		b.store.Close(true)
 	})
