@@ -121,6 +121,9 @@ func (l *Log) eachSegment(skip func(newestMs int64) bool, fn func(s *segment.Seg
 		}
 		more, err := fn(s, ref.File())
 		ref.Release()
+		if errors.Is(err, segment.ErrGone) {
+			continue // meanwhile
+		}
 		if isCorrupt(err) {
 			err = errors.Join(ErrCorrupt, err)
 		}

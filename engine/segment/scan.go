@@ -104,7 +104,9 @@ func (s *Scanner) init(r ReaderAt, pos, end int64, o ScanOptions) {
 // Close ends the scan; the Scanner's batch is not used any more.
 func (s *Scanner) Close() {
 	if s.chunk != nil {
-		chunks.Put(s.chunk)
+		if len(*s.chunk) == chunkBytes { // one that grew to hold a whole batch is not worth keeping
+			chunks.Put(s.chunk)
+		}
 		s.chunk, s.win, s.cur = nil, nil, nil
 	}
 }

@@ -176,12 +176,16 @@ func (s *Segment) pathOf(suffix string) string {
 
 // with runs fn on the .log file.
 func (s *Segment) with(m disk.Mode, fn func(disk.File) error) error {
-	return withFile(s.env, s.path, m, func(f disk.File) error {
+	err := withFile(s.env, s.path, m, func(f disk.File) error {
 		if s.retired.Load() {
 			return ErrGone
 		}
 		return fn(f)
 	})
+	if disk.IsNotExist(err) && s.retired.Load() {
+		return ErrGone // renamed away before it could be opened: no fault of the disk
+	}
+	return err
 }
 
 func withFile(env *Env, path string, m disk.Mode, fn func(disk.File) error) error {

@@ -276,3 +276,32 @@ func TestLastBelow(t *testing.T) {
 		}
 	}
 }
+
+// Whoever still works on a segment that retention renames away is told so: a missing file would pass for a
+// failure of the disk, and take the data directory offline.
+func TestRetiredMeanwhile(t *testing.T) {
+	r := newRig(t)
+	s := r.seal(r.fill(0, 100))
+	ref, err := s.Acquire()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ref.Release()
+	if _, err := s.MaxTime(ref.File()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Retire(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, first := s.FirstTime()
+	for what, err := range map[string]error{
+		"a scan":            s.Scan(0, func(batch.Batch) error { return nil }),
+		"a verification":    s.Verify(context.Background(), nil),
+		"the first time":    first,
+		"a look-up by time": s.FindTime(ref.File(), 1500, 0, func(batch.Batch) bool { return true }),
+	} {
+		if !errors.Is(err, ErrGone) {
+			t.Errorf("%s: %v, want ErrGone", what, err)
+		}
+	}
+}

@@ -186,7 +186,7 @@ func (s *Segment) floorTime(ts int64) (TimeEntry, error) {
 		}
 		return err
 	})
-	if err == nil && e.Offset < none.Offset {
+	if disk.IsNotExist(err) || err == nil && e.Offset < none.Offset {
 		err = &CorruptError{Cause: ErrIndex}
 	}
 	return e, err
@@ -209,6 +209,10 @@ func (s *Segment) FirstTime() (ms int64, ok bool, err error) {
 		ms = -1
 		if sc.Next() {
 			ms = sc.Batch().MaxTimestamp()
+			return nil
+		}
+		if err := sc.Err(); !errors.As(err, new(*CorruptError)) {
+			return err
 		}
 		return nil
 	})
