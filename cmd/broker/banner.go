@@ -2,6 +2,9 @@ package broker
 
 import (
 	"fmt"
+	"net"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +23,8 @@ func (b *Broker) banner() {
 	}
 	b.o.Log.Info("ready", "broker", b.node.BrokerID(), "listeners", addrs, "metrics", b.consoleAddr, "coordinator", coordinator)
 	lines := [][2]string{
-		{"listening on", strings.Join(addrs, ", ")},
-		{"data in", strings.Join(b.o.Config.List("log.dirs"), ", ")},
+		{"listening on", strings.Join(addrs, ", ") + b.toldClients(addrs)},
+		{"data in", strings.Join(b.dataDirs(), ", ")},
 		{"I/O backend", b.backend},
 		{"coordinator", coordinator},
 	}
@@ -34,8 +37,8 @@ func (b *Broker) banner() {
 		fmt.Fprintf(&s, "  %-13s %s\n", l[0], l[1])
 	}
 	bootstrap := ""
-	if addrs[0] != "127.0.0.1:9092" {
-		bootstrap = " -b " + addrs[0]
+	if first := reachable(b.listeners[0].Addr()); first != "127.0.0.1:9092" {
+		bootstrap = " -b " + first
 	}
 	p := b.o.Program
 	fmt.Fprintf(&s, "Try next:\n")
@@ -44,6 +47,39 @@ func (b *Broker) banner() {
 	fmt.Fprintf(&s, "  %s consume -t hello -o beginning -e%s\n", p, bootstrap)
 	// Nobody may be there to read it; the broker serves all the same.
 	_, _ = fmt.Fprint(b.o.Out, s.String())
+}
+
+// toldClients names the addresses that clients are sent to, where they are not those that it listens on.
+func (b *Broker) toldClients(listening []string) string {
+	var told []string
+	for _, e := range b.endpoints() {
+		told = append(told, net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
+	}
+	if slices.Equal(told, listening) {
+		return ""
+	}
+	return "; clients are told " + strings.Join(told, ", ")
+}
+
+// dataDirs are the data directories, those that failed marked.
+func (b *Broker) dataDirs() []string {
+	var out []string
+	for _, d := range b.store.Dirs() {
+		if d.Offline != nil {
+			d.Path += " (offline)"
+		}
+		out = append(out, d.Path)
+	}
+	return out
+}
+
+// reachable is a listener's address as a client on this machine can use it: one that listens on every
+// address is reached by loopback.
+func reachable(a net.Addr) string {
+	if t, ok := a.(*net.TCPAddr); ok && t.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(t.Port))
+	}
+	return a.String()
 }
 
 // watchRecovery logs how far recovery is, every second that it takes; the function it returns ends that.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -187,6 +188,10 @@ func (s *sender) run(ctx context.Context, next func() ([]byte, error)) error {
 	}
 	flushErr := s.cl.Flush(ctx)
 	if why := context.Cause(ctx); why != nil {
+		// The client has no error value for this one.
+		if s.Partition >= 0 && strings.Contains(why.Error(), "partitioning choice") {
+			return fmt.Errorf("%s has no partition %d", s.Topic, s.Partition)
+		}
 		return topicError(s.Topic, cause(why), "")
 	}
 	return errors.Join(inputErr, flushErr)
@@ -212,7 +217,7 @@ func (s *sender) watch(giveUp func(error)) (end func()) {
 				stalled, acked = 0, now
 			}
 			if stalled == steps {
-				giveUp(fmt.Errorf("no acknowledgement for %v", s.DeliveryMax))
+				giveUp(fmt.Errorf("no acknowledgement for %v; the broker's log may say why", s.DeliveryMax))
 			}
 		}
 	}()

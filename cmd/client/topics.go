@@ -50,7 +50,8 @@ func (o Options) CreateTopics(ctx context.Context, w io.Writer, n NewTopics) err
 	for _, a := range answers.Sorted() {
 		switch {
 		case a.Err == nil:
-			fmt.Fprintf(w, "%s %s (%d partitions, %d replicas)\n", verb, a.Topic, a.NumPartitions, a.ReplicationFactor)
+			fmt.Fprintf(w, "%s %s (%s, %s)\n", verb, a.Topic,
+				counted(a.NumPartitions, "partition"), counted(int32(a.ReplicationFactor), "replica"))
 		case n.IfNotExists && errors.Is(a.Err, kerr.TopicAlreadyExists):
 			fmt.Fprintf(w, "%s exists already\n", a.Topic)
 		default:
@@ -58,6 +59,14 @@ func (o Options) CreateTopics(ctx context.Context, w io.Writer, n NewTopics) err
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// counted is a number with its noun.
+func counted(n int32, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // DeleteTopics deletes topics and says so on w.

@@ -138,7 +138,7 @@ func newBenchCeiling() *cobra.Command {
 		Use:     "ceiling",
 		Short:   "Run the bare programs alone: socket → CRC32C → file, and file → sendfile → socket",
 		Example: "  platter bench ceiling\n  platter bench ceiling --dir /mnt/raid --batch-bytes 16KiB,1MiB",
-		Args:    argCount(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.load(cmd)
 			if err != nil {
@@ -174,7 +174,7 @@ func newBenchPair(what string) *cobra.Command {
 		Use:     what,
 		Short:   "Measure " + what + " against the bare program, in pairs of runs",
 		Example: fmt.Sprintf("  platter bench %[1]s\n  platter bench %[1]s --batch-bytes 64KiB --runs 9 --json\n  platter bench %[1]s --profile %[1]s.pprof", what),
-		Args:    argCount(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.load(cmd)
 			if err != nil {
@@ -211,7 +211,7 @@ func newBenchRestart() *cobra.Command {
 		Use:     "restart",
 		Short:   "Measure how soon a broker serves again after kill -9, and after a clean stop",
 		Example: "  platter bench restart --partitions 1000",
-		Args:    argCount(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.options(cmd)
 			if err != nil {
@@ -239,7 +239,7 @@ func newBenchFootprint() *cobra.Command {
 		Use:     "footprint",
 		Short:   "Measure a broker that has little to do: time to the first answer, resident memory",
 		Example: "  platter bench footprint",
-		Args:    argCount(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.options(cmd)
 			if err != nil {
@@ -271,7 +271,7 @@ func newBenchBare() *cobra.Command {
 		Use:    "bare",
 		Short:  "Serve as a bare program on a free port of loopback, and print the address",
 		Hidden: true,
-		Args:   argCount(cobra.NoArgs),
+		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (sink == "") == (source == "") {
 				return usagef("one of --sink DIR and --source FILE is needed")

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,7 @@ Settings are Kafka's, by Kafka's names ('platter settings' lists them). Without 
   platter broker --data /disk1/platter --data /disk2/platter
   platter broker --listeners PLAINTEXT://:9092 --set advertised.listeners=PLAINTEXT://kafka1:9092
   platter broker --set log.retention.hours=24 --set num.partitions=8`,
-		Args: argCount(cobra.NoArgs),
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runBroker(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -151,6 +152,10 @@ func (f brokerFlags) logger(w io.Writer) (*slog.Logger, error) {
 	return nil, usagef("--log-format %s: not one of text, json", f.logFormat)
 }
 
+// sameSignal is how soon after the first signal another one is taken for the same: timeout(1), make and a
+// terminal's Ctrl-C reach a process and its group, so one wish to stop may arrive twice.
+const sameSignal = 500 * time.Millisecond
+
 // untilSignal ends the context at the first SIGINT, SIGTERM or SIGHUP, and the process at the second.
 func untilSignal(ctx context.Context, log *slog.Logger) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -167,7 +172,11 @@ func untilSignal(ctx context.Context, log *slog.Logger) (context.Context, func()
 		case <-ctx.Done():
 			return
 		}
+		first := time.Now()
 		s := <-signals
+		for time.Since(first) < sameSignal {
+			s = <-signals
+		}
 		log.Warn("ended at once", "signal", fmt.Sprint(s))
 		os.Exit(exitFailed)
 	}()

@@ -45,7 +45,7 @@ A format (-f) knows %s value, %S its length, %R its length as 4 bytes, %k key, %
   platter consume -t access -o end
   platter consume -t access -p 0 -o 1000 -c 5 -f '%p/%o %T %k: %s\n'
   platter consume -t access -e --json | jq .payload`,
-		Args: argCount(cobra.NoArgs),
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	fl := cmd.Flags()

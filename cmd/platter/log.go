@@ -107,7 +107,7 @@ BAD is corruption (the exit code is 1 then), a note is unusual but legal.`,
 		Example: `  platter log verify data
   platter log verify data/access-0 data/access-1
   platter log verify /var/lib/kafka --shallow      CRCs, but not the records inside`,
-		Args: argCount(cobra.MinimumNArgs(1)),
+		Args: someArguments("a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error { return verifyLogs(cmd, args, shallow, quiet) },
 	}
 	cmd.Flags().BoolVar(&shallow, "shallow", false, "check batches, but do not decode the records in them")

@@ -61,11 +61,14 @@ Start one with 'platter broker', then point any Kafka client at 127.0.0.1:9092.`
   platter topic create access -p 4            make a topic
   platter produce -t access < access.log      one record a line
   platter consume -t access -o beginning -e   all of them back`,
+		Version:       versionLine(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
 		brokerCommand(),
@@ -88,11 +91,19 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// argCount makes cobra's check of positional arguments a usage error.
-func argCount(check cobra.PositionalArgs) cobra.PositionalArgs {
+// noArguments refuses positional arguments.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes no argument: %q", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// someArguments asks for one positional argument or more.
+func someArguments(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{err}
+		if len(args) == 0 {
+			return usagef("%s needs %s", cmd.CommandPath(), what)
 		}
 		return nil
 	}

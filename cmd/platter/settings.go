@@ -47,7 +47,7 @@ func chooseSettings(names []string, topic, all bool) ([]config.Def, error) {
 	for _, name := range names {
 		d, ok := find(name)
 		if !ok {
-			return nil, usagef("no setting is called %q", name)
+			return nil, noSetting(name, topic)
 		}
 		out = append(out, d)
 	}
@@ -60,6 +60,17 @@ func chooseSettings(names []string, topic, all bool) ([]config.Def, error) {
 		}
 	}
 	return out, nil
+}
+
+// noSetting says that there is no such setting, and where there is one: brokers and topics have their own.
+func noSetting(name string, topic bool) error {
+	if _, ok := config.Topic(name); ok {
+		return usagef("%s is a setting of topics: add --topic", name)
+	}
+	if _, ok := config.BrokerDef(name); ok && topic {
+		return usagef("%s is a setting of brokers: leave --topic out", name)
+	}
+	return usagef("no setting is called %q", name)
 }
 
 func writeSettings(w io.Writer, defs []config.Def) error {

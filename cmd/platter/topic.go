@@ -58,7 +58,7 @@ func topicCreateCommand() *cobra.Command {
 		Example: `  platter topic create access
   platter topic create access -p 12 --config retention.ms=86400000 --config compression.type=zstd
   platter topic create access --if-not-exists`,
-		Args: argCount(cobra.MinimumNArgs(1)),
+		Args: someArguments("a topic's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n.Names = args
 			n.Configs = map[string]string{}
@@ -91,7 +91,7 @@ func topicListCommand() *cobra.Command {
 		Short: "List topics",
 		Example: `  platter topic list
   platter topic list --json`,
-		Args: argCount(cobra.NoArgs),
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.do(cmd, func(ctx context.Context, o client.Options) error {
 				return o.ListTopics(ctx, cmd.OutOrStdout(), internal, asJSON)
@@ -130,7 +130,7 @@ func topicDeleteCommand() *cobra.Command {
 		Use:     "delete NAME...",
 		Short:   "Delete topics and all their records",
 		Example: "  platter topic delete access",
-		Args:    argCount(cobra.MinimumNArgs(1)),
+		Args:    someArguments("a topic's name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.do(cmd, func(ctx context.Context, o client.Options) error {
 				return o.DeleteTopics(ctx, cmd.OutOrStdout(), ifExists, args...)

@@ -146,5 +146,5 @@ func kraftError(set map[string]string) error {
 	if _, ok := set["zookeeper.connect"]; !ok {
 		lines = append(lines, "leave zookeeper.connect out for the coordinator inside Platter, or name your ZooKeeper servers")
 	}
-	return fmt.Errorf("this is a KRaft configuration, and Platter coordinates over ZooKeeper's protocol: \n  %s", strings.Join(lines, "\n  "))
+	return fmt.Errorf("this is a KRaft configuration, and Platter coordinates over ZooKeeper's protocol:\n  %s", strings.Join(lines, "\n  "))
 }
