@@ -29,7 +29,7 @@ lint:
 
 # Every platform and every set of build tags compiles.
 cross:
-	go test -run TestCrossCompile ./tools/lint -cross
+	go test -timeout 30m -run TestCrossCompile ./tools/lint -cross
 
 bench: build
 	bin/platter bench --help
