@@ -298,6 +298,7 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 		Replicas:    api.HostReplicas(b.node.Host()),
 		Image:       b.node.Image,
 		Controller:  b.node.Controller(),
+		Store:       b.store,
 		ProducerIDs: b.node.ProducerIDs(),
 		Config:      c,
 		Clock:       b.clock,

@@ -198,3 +198,17 @@ func (c *Controller) do(ctx context.Context, f func(*term) error) error {
 		return ErrTimeout
 	}
 }
+
+// ask runs f on the driver's goroutine and gives what it returns; errors as do.
+func ask[T any](ctx context.Context, c *Controller, f func(*term) T) (T, error) {
+	got := make(chan T, 1)
+	err := c.do(ctx, func(t *term) error {
+		got <- f(t)
+		return nil
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return <-got, nil
+}

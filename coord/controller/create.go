@@ -271,16 +271,22 @@ func (t *term) checkAssignment(n *NewTopic) error {
 	case len(n.Assignment) == 0:
 		return fmt.Errorf("%w: no partitions", ErrInvalidAssignment)
 	}
-	for i, ids := range n.Assignment {
-		if len(ids) == 0 || len(ids) != len(n.Assignment[0]) {
+	return t.checkReplicas(n.Assignment, 0)
+}
+
+// checkReplicas: all partitions (the first has the number given) have equally many replicas, each on
+// another broker that is there.
+func (t *term) checkReplicas(assignment [][]int32, first int) error {
+	for i, ids := range assignment {
+		if len(ids) == 0 || len(ids) != len(assignment[0]) {
 			return fmt.Errorf("%w: all partitions should have the same number of replicas, and at least one", ErrInvalidAssignment)
 		}
 		for j, id := range ids {
 			if slices.Contains(ids[:j], id) {
-				return fmt.Errorf("%w: duplicate replica assignment found: partition %d: %v", ErrInvalidAssignment, i, ids)
+				return fmt.Errorf("%w: duplicate replica assignment found: partition %d: %v", ErrInvalidAssignment, first+i, ids)
 			}
 			if _, ok := t.core.brokers[id]; !ok {
-				return fmt.Errorf("%w: partition %d: broker %d is not known", ErrInvalidAssignment, i, id)
+				return fmt.Errorf("%w: partition %d: broker %d is not known", ErrInvalidAssignment, first+i, id)
 			}
 		}
 	}

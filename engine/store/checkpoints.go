@@ -25,6 +25,27 @@ func (s *Store) writeRecovery(d *dataDir) error {
 	if err != nil {
 		return err
 	}
+	return s.writeStarts(d)
+}
+
+// CheckpointStarts writes the log start offsets of the directories that hold tps: what was trimmed stays
+// trimmed after a crash.
+func (s *Store) CheckpointStarts(tps ...TP) error {
+	dirs := map[*dataDir]bool{}
+	for _, tp := range tps {
+		if h := s.find(tp); h != nil {
+			dirs[h.dir] = true
+		}
+	}
+	return s.eachDir(func(d *dataDir) error {
+		if !dirs[d] {
+			return nil
+		}
+		return s.writeStarts(d)
+	})
+}
+
+func (s *Store) writeStarts(d *dataDir) error {
 	// Of a log whose topic id a power cut may still take, no start may be left: the next topic of its
 	// name would begin there. (A recovery point comes with a sync, which settles.)
 	for _, h := range s.each(d) {

@@ -28,6 +28,7 @@ type Deps struct {
 	Replicas    Replicas // HostReplicas(host)
 	Image       func() *cluster.Image
 	Controller  Controller  // *controller.Controller
+	Store       Store       // *store.Store
 	ProducerIDs ProducerIDs // *txn.ProducerIDs
 	Groups      Groups      // *group.Coordinator
 	Config      *config.Broker
@@ -46,6 +47,7 @@ type Partition interface {
 	Read(offset, maxBytes int64, iso replica.Isolation, currentEpoch int32, atLeastOne bool) (commitlog.Read, replica.State, error)
 	Watch(*replica.Waiter)
 	Unwatch(*replica.Waiter)
+	Advance()
 	Log() *commitlog.Log
 }
 
@@ -55,10 +57,20 @@ type Replicas interface {
 	TopicName(store.UUID) (string, bool)
 }
 
-// Controller makes and deletes topics (*controller.Controller).
+// Controller makes, grows and deletes topics, and chooses leaders (*controller.Controller).
 type Controller interface {
 	CreateTopics(context.Context, []controller.NewTopic) []controller.Created
 	DeleteTopics(context.Context, []string) []error
+	CreatePartitions(context.Context, []controller.MorePartitions) []error
+	ElectLeaders(ctx context.Context, unclean bool, tps []store.TP) ([]controller.Elected, error)
+	Reassignments(context.Context) ([]controller.Reassignment, error)
+}
+
+// Store is what administration needs of the data directories (*store.Store).
+type Store interface {
+	Get(store.TP) *commitlog.Log
+	Dirs() []store.DirInfo
+	CheckpointStarts(...store.TP) error
 }
 
 // ProducerIDs gives out producer ids that nobody had before (*txn.ProducerIDs).

@@ -36,3 +36,5 @@ func TestRoundTripWithARealClient(t *testing.T) {
 		})
 	}
 }
+
+func record(topic, value string) *kgo.Record { return &kgo.Record{Topic: topic, Value: []byte(value)} }

@@ -43,11 +43,13 @@ const (
 	NotController                      Code = 41
 	InvalidRequest                     Code = 42
 	UnsupportedForMessageFormat        Code = 43
+	PolicyViolation                    Code = 44
 	OutOfOrderSequenceNumber           Code = 45
 	InvalidProducerEpoch               Code = 47
 	TransactionalIDAuthorizationFailed Code = 53
 	KafkaStorageError                  Code = 56
 	UnknownProducerID                  Code = 59
+	ReassignmentInProgress             Code = 60
 	NonEmptyGroup                      Code = 68
 	GroupIDNotFound                    Code = 69
 	FetchSessionIDNotFound             Code = 70
@@ -57,8 +59,11 @@ const (
 	UnknownLeaderEpoch                 Code = 75
 	UnsupportedCompressionType         Code = 76
 	MemberIDRequired                   Code = 79
+	PreferredLeaderNotAvailable        Code = 80
 	GroupMaxSizeReached                Code = 81
 	FencedInstanceID                   Code = 82
+	EligibleLeadersNotAvailable        Code = 83
+	ElectionNotNeeded                  Code = 84
 	GroupSubscribedToTopic             Code = 86
 	InvalidRecord                      Code = 87
 	UnknownTopicID                     Code = 100
@@ -75,6 +80,9 @@ var codeNames = map[Code]string{
 	InvalidTopicException: "INVALID_TOPIC_EXCEPTION", RecordListTooLarge: "RECORD_LIST_TOO_LARGE",
 	NotEnoughReplicas: "NOT_ENOUGH_REPLICAS", NotEnoughReplicasAfterAppend: "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
 	InvalidRequiredAcks: "INVALID_REQUIRED_ACKS", InvalidTimestamp: "INVALID_TIMESTAMP",
+	PolicyViolation: "POLICY_VIOLATION", ReassignmentInProgress: "REASSIGNMENT_IN_PROGRESS",
+	PreferredLeaderNotAvailable: "PREFERRED_LEADER_NOT_AVAILABLE", EligibleLeadersNotAvailable: "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+	ElectionNotNeeded:  "ELECTION_NOT_NEEDED",
 	UnsupportedVersion: "UNSUPPORTED_VERSION", TopicAlreadyExists: "TOPIC_ALREADY_EXISTS",
 	InvalidPartitions: "INVALID_PARTITIONS", InvalidReplicationFactor: "INVALID_REPLICATION_FACTOR",
 	InvalidReplicaAssignment: "INVALID_REPLICA_ASSIGNMENT", InvalidConfig: "INVALID_CONFIG",

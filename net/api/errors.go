@@ -96,6 +96,10 @@ var table = []struct {
 	{controller.ErrInvalidAssignment, InvalidReplicaAssignment},
 	{controller.ErrInvalidConfig, InvalidConfig},
 	{controller.ErrDeleteDisabled, TopicDeletionDisabled},
+	{controller.ErrReassigning, ReassignmentInProgress},
+	{controller.ErrElectionNotNeeded, ElectionNotNeeded},
+	{controller.ErrPreferredAway, PreferredLeaderNotAvailable},
+	{controller.ErrNoEligibleLeader, EligibleLeadersNotAvailable},
 	{controller.ErrTimeout, RequestTimedOut},
 
 	{txn.ErrTransactionalID, TransactionalIDAuthorizationFailed}, // fatal, never retriable

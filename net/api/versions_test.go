@@ -19,6 +19,8 @@ var served = map[kmsg.Key][2]int16{
 	kmsg.DescribeCluster: {0, 2}, kmsg.DescribeTopicPartitions: {0, 0},
 	kmsg.OffsetCommit: {2, 10}, kmsg.OffsetFetch: {1, 10}, kmsg.JoinGroup: {0, 9}, kmsg.Heartbeat: {0, 4}, kmsg.LeaveGroup: {0, 5},
 	kmsg.SyncGroup: {0, 5}, kmsg.DescribeGroups: {0, 6}, kmsg.ListGroups: {0, 5}, kmsg.DeleteGroups: {0, 2}, kmsg.OffsetDelete: {0, 0},
+	kmsg.CreatePartitions: {0, 3}, kmsg.DeleteRecords: {0, 2}, kmsg.DescribeLogDirs: {1, 4},
+	kmsg.DescribeProducers: {0, 0}, kmsg.ElectLeaders: {0, 2}, kmsg.ListPartitionReassignments: {0, 0},
 }
 
 func apiVersions() *kmsg.ApiVersionsRequest {
@@ -117,6 +119,7 @@ func TestEveryVersionOfEveryKey(t *testing.T) {
 	}
 	maps.Copy(requests, groupRequests(id))
 	b.coordinate()
+	administration(requests)
 	for key, r := range served {
 		for v := r[0]; v <= r[1]; v++ {
 			t.Run(fmt.Sprintf("%s-%d", key.Name(), v), func(t *testing.T) {
@@ -177,6 +180,8 @@ func codesOf(resp kmsg.Response) (codes []int16) {
 		for _, topic := range r.Topics {
 			add(topic.ErrorCode)
 		}
+	default:
+		return administrationCodes(resp)
 	}
 	return codes
 }
