@@ -26,7 +26,7 @@ func (l *Log) Close(clean bool) error {
 	}
 	err := l.writeState(clean)
 	l.forget()
-	if err != nil && !harmless(err) && l.o.OnIOError != nil {
+	if DiskFailed(err) && l.o.OnIOError != nil {
 		go l.o.OnIOError(err)
 	}
 	return err

@@ -122,7 +122,7 @@ func (l *Log) status() error {
 // fail takes the log offline when err says that the disk cannot be trusted any more, and returns the
 // error to hand on.
 func (l *Log) fail(err error) error {
-	if err == nil || harmless(err) {
+	if !DiskFailed(err) {
 		return err
 	}
 	offline := fmt.Errorf("%w: %w", ErrOffline, err)
@@ -135,14 +135,22 @@ func (l *Log) fail(err error) error {
 	return offline
 }
 
-// harmless: whatever is no failure of the disk, and of those a full disk and a shortage of descriptors.
-func harmless(err error) bool {
+// DiskFailed says whether err means that the data directory can be trusted no more. What is no failure of the
+// disk does not, and of those neither a full disk nor a shortage of descriptors: both pass.
+func DiskFailed(err error) bool {
 	if errors.Is(err, segment.ErrUnsafe) {
-		return false
+		return true
 	}
 	var failed *disk.Error
-	return !errors.As(err, &failed) || isFull(err) || errors.Is(err, segment.ErrGone) ||
-		errors.Is(err, handles.ErrTooManyOpen) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+	if !errors.As(err, &failed) || isFull(err) {
+		return false
+	}
+	for _, passes := range []error{segment.ErrGone, handles.ErrTooManyOpen, syscall.EMFILE, syscall.ENFILE} {
+		if errors.Is(err, passes) {
+			return false
+		}
+	}
+	return true
 }
 
 func (l *Log) background(f func()) {

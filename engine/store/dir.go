@@ -223,6 +223,25 @@ func (d *dataDir) settle(dir string) (did bool, err error) {
 	if s.done {
 		return false, nil
 	}
+	err = d.syncLogDir(dir)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	same := d.young[dir] == s // not forgotten, nor a successor of the same name
+	if disk.IsNotExist(err) && !same {
+		return false, nil // it was deleted meanwhile
+	}
+	if err != nil {
+		return false, err
+	}
+	s.done = true
+	if same {
+		delete(d.young, dir)
+	}
+	return true, nil
+}
+
+// syncLogDir is the work of settle.
+func (d *dataDir) syncLogDir(dir string) error {
 	f, err := d.fs.Open(filepath.Join(dir, checkpoint.PartitionFile), disk.ReadWrite)
 	if err == nil {
 		err = errors.Join(f.Sync(), f.Close())
@@ -235,16 +254,7 @@ func (d *dataDir) settle(dir string) (did bool, err error) {
 	if err == nil {
 		err = d.entries.do()
 	}
-	if err != nil {
-		return false, err
-	}
-	s.done = true
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.young[dir] == s { // not a successor of the same name
-		delete(d.young, dir)
-	}
-	return true, nil
+	return err
 }
 
 // doubt says that nobody knows whether a log directory is durable: settle will see to it.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"platter/engine/commitlog"
 	"platter/io/disk"
 	"platter/io/faultdisk"
+	"platter/io/handles"
 	"platter/io/memdisk"
 )
 
@@ -265,5 +267,87 @@ func TestIllegalNamesAreRefused(t *testing.T) {
 		if _, err := r.s.Create(p, UUID{1}, commitlog.DefaultConfig()); !errors.Is(err, ErrName) {
 			t.Errorf("%q: %v", p.Topic, err)
 		}
+	}
+}
+
+// whileSyncing calls a function once, in the middle of a SyncDir of one path.
+type whileSyncing struct {
+	disk.FS
+	path string
+	do   func()
+}
+
+func (f *whileSyncing) SyncDir(path string) error {
+	if do := f.do; path == f.path && do != nil {
+		f.do = nil
+		do()
+	}
+	return f.FS.SyncDir(path)
+}
+
+// TestDeletedWhileSettling: a log goes while its directory is about to be made durable. Nothing has failed.
+func TestDeletedWhileSettling(t *testing.T) {
+	r := newRig(t, "d")
+	slow := &whileSyncing{FS: r.disk, path: "d/a-0"}
+	r.fs = slow
+	r.open()
+	r.create("a-0", 1)
+	r.append("a-0", 3)
+	if err := r.s.Get(tp("a-0")).TrimTo(2); err != nil {
+		t.Fatal(err)
+	}
+	slow.do = func() {
+		if err := r.s.Delete(tp("a-0")); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := r.s.Checkpoint(); err != nil {
+		t.Fatalf("checkpoint: %v", err)
+	}
+	if slow.do != nil {
+		t.Fatal("the checkpoint did not settle the log")
+	}
+	if d := r.s.Dirs()[0]; d.Offline != nil {
+		t.Fatal(d.Offline)
+	}
+}
+
+// TestDeletedByHand: somebody else removes the files of a deleted log before the store does.
+func TestDeletedByHand(t *testing.T) {
+	r := newRig(t, "d")
+	r.open()
+	r.create("a-0", 1)
+	if err := r.s.Delete(tp("a-0")); err != nil {
+		t.Fatal(err)
+	}
+	infos, err := r.disk.ReadDir("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed := 0
+	for _, in := range infos {
+		if strings.HasSuffix(in.Name, deleteSuffix) {
+			removed++
+			if err := r.disk.RemoveAll("d/" + in.Name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if next := r.s.RemoveDeleted(r.clock.NowMs() + 1e9); next != -1 || removed != 1 {
+		t.Fatalf("%d removed by hand, next at %d", removed, next)
+	}
+	if d := r.s.Dirs()[0]; d.Offline != nil {
+		t.Fatal(d.Offline)
+	}
+}
+
+// TestNoHandleLeft: files that all stay in use are no failure of the disk.
+func TestNoHandleLeft(t *testing.T) {
+	err := disk.Fail("open", "d/a-0/x.log", -1, fmt.Errorf("%w: all 3 are in use", handles.ErrTooManyOpen))
+	if deviceFailed(err) || commitlog.DiskFailed(err) {
+		t.Fatal("the directory would go offline")
+	}
+	if eio := disk.Fail("write", "d/a-0/x.log", 0, errors.New("input/output error")); !deviceFailed(eio) || !commitlog.DiskFailed(eio) {
+		t.Fatal("the directory would stay online")
 	}
 }

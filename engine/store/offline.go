@@ -2,25 +2,16 @@ package store
 
 import (
 	"errors"
-	"syscall"
 
 	"platter/engine/checkpoint"
+	"platter/engine/commitlog"
 	"platter/io/disk"
 )
 
-// deviceFailed says whether err is the disk's failure, which puts the directory offline. A full disk, a limit on open
-// files and what a caller did wrong are not.
+// deviceFailed says whether err is the disk's failure, which puts the directory offline: what commitlog takes for one,
+// but for what a caller did wrong.
 func deviceFailed(err error) bool {
-	var diskErr *disk.Error
-	if !errors.As(err, &diskErr) {
-		return false
-	}
-	for _, harmless := range []error{disk.ErrFull, disk.ErrClosed, disk.ErrUnsupported, syscall.EMFILE, syscall.ENFILE} {
-		if errors.Is(err, harmless) {
-			return false
-		}
-	}
-	return true
+	return commitlog.DiskFailed(err) && !errors.Is(err, disk.ErrClosed) && !errors.Is(err, disk.ErrUnsupported)
 }
 
 // failDir puts a directory offline, once: its logs serve nothing any more, and OnOffline is told.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"platter/io/disk"
 )
 
 // trashed is a renamed directory whose files go when it is due.
@@ -94,6 +96,9 @@ func (s *Store) RemoveDeleted(nowMs int64) (nextMs int64) {
 // removeTree removes a deleted log file by file, so that closing the store need not wait for all of them.
 func (s *Store) removeTree(x trashed) error {
 	infos, err := s.c.FS.ReadDir(x.path)
+	if disk.IsNotExist(err) {
+		return nil // somebody was faster
+	}
 	if err != nil {
 		return err
 	}
