@@ -40,11 +40,12 @@ func (s *Segment) loadHint(h *hint) error {
 		return &CorruptError{Cause: ErrIndex}
 	}
 	return withFile(s.env, s.pathOf(h.suffix), disk.ReadWrite, func(f disk.File) error {
-		n, err := usedEntries(f, h.fileBytes/h.width, h.width)
+		most := size/batch.HeaderBytes + 1
+		n, err := usedEntries(f, min(h.fileBytes/h.width, most+1), h.width) // however long a zero tail is
 		if err != nil {
 			return err
 		}
-		if n > size/batch.HeaderBytes+1 {
+		if n > most {
 			return &CorruptError{Cause: ErrIndex}
 		}
 		h.disk, h.trimmed = n, n*h.width == h.fileBytes
@@ -83,7 +84,13 @@ func (s *Segment) heal(f disk.File, why error) error {
 	size, sealed := s.size.Load(), s.tail == nil
 	end := s.end.Load()
 	res, err := s.rescan(f, size, mark{}, Pass{Sure: end, Limit: end, CheckFrom: never, IntervalBytes: s.env.IntervalBytes()})
-	if err == nil && res.size != size {
+	switch {
+	case err != nil || res.size == size:
+	case sealed && res.end == end:
+		// All batches are here. Kafka with preallocate=true leaves zeros behind them when it dies.
+		s.logf("%s: %d bytes behind the last batch count for nothing: %v", s.path, size-res.size, res.cause)
+		s.size.Store(res.size)
+	default:
 		err = &CorruptError{Path: s.path, Pos: res.size, Cause: res.cause}
 	}
 	if sealed {

@@ -201,6 +201,25 @@ func TestRotIsKeptAndSteppedOver(t *testing.T) {
 }
 
 // Recovery cuts the log at the first bad batch past the sure offset, wherever the file was torn.
+// Kafka with preallocate=true leaves zeros behind the last batch when it dies; a sealed segment is not cut.
+func TestWhatStandsBehindASealedSegmentCountsForNothing(t *testing.T) {
+	for name, tail := range map[string][]byte{"zeros": make([]byte, 1<<20), "garbage": bytes.Repeat([]byte{0xa5}, 999)} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			s := r.fill(50, batches)
+			end := s.End()
+			r.seal(s)
+			size := s.SizeBytes()
+			r.write(s.Path(), size, tail)
+			s = r.reopen(50, end)
+			if bs, next, err := r.span(s, 50, end, size+100, true); err != nil || len(bs) != batches || next != end {
+				t.Fatalf("%d of %d batches, next %d, %v", len(bs), batches, next, err)
+			}
+			everyOffset(t, r, s)
+		})
+	}
+}
+
 func TestRecoverCutsTheTornTail(t *testing.T) {
 	whole := newRig(t)
 	s := whole.fill(0, batches)
