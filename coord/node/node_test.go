@@ -19,6 +19,7 @@ import (
 	"platter/engine/commitlog"
 	"platter/engine/store"
 	"platter/io/clock"
+	"platter/io/disk"
 	"platter/io/memdisk"
 	"platter/replication/replica"
 )
@@ -342,6 +343,35 @@ func TestIdentity(t *testing.T) {
 	m.cfg.Chroot = "/elsewhere"
 	if err := m.start(); !errors.Is(err, ErrIdentity) {
 		t.Errorf("another cluster: %v", err)
+	}
+}
+
+// TestIdentityLost: logs whose meta.properties is gone are served by the broker that the cluster knows them of.
+func TestIdentityLost(t *testing.T) {
+	for name, content := range map[string]string{"missing": "", "garbage": "\x00\xffgarbage"} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.cfg.BrokerID = -1
+			m.mustStart()
+			m.create("t", 2)
+			m.produce(store.TP{Topic: "t", Partition: 1})
+			m.stop()
+			coordtest.Must(t, m.disk.Remove("/data/meta.properties"))
+			if content != "" {
+				f, err := m.disk.Open("/data/meta.properties", disk.Create)
+				coordtest.Must(t, err)
+				_, err = f.WriteV([][]byte{[]byte(content)}, 0)
+				coordtest.Must(t, errors.Join(err, f.Close()))
+			}
+			m.mustStart()
+			defer m.stop()
+			if id := m.node.BrokerID(); id != 1001 {
+				t.Fatalf("id %d", id)
+			}
+			if a := m.produce(store.TP{Topic: "t", Partition: 1}); a.BaseOffset != 1 {
+				t.Errorf("the log goes on at %d", a.BaseOffset)
+			}
+		})
 	}
 }
 

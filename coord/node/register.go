@@ -27,6 +27,15 @@ func (n *Node) settleIdentity(ctx context.Context, zk *session, s *store.Store) 
 	case !n.cfg.GenerateID:
 		return fmt.Errorf("%w: broker.id is not set, and broker.id.generation.enable is false", ErrIdentity)
 	default:
+		former, err := formerID(ctx, zk, s)
+		if err != nil {
+			return err
+		}
+		if former >= 0 {
+			n.log("meta.properties is lost; the cluster knows these logs, and so this broker's id", "broker", former)
+			id = former
+			break
+		}
 		stat, err := zk.Set(ctx, cluster.BrokerSeqIDPath, nil, -1)
 		if err != nil {
 			return fmt.Errorf("generate a broker id: %w", err)
@@ -35,6 +44,43 @@ func (n *Node) settleIdentity(ctx context.Context, zk *session, s *store.Store) 
 	}
 	n.id = id
 	return nil
+}
+
+// formerID is the one broker to which the cluster counts all logs in the store that it knows, -1 when it knows
+// none of them: who lost meta.properties must not come back as another, to whom they do not belong.
+func formerID(ctx context.Context, zk *session, s *store.Store) (int32, error) {
+	var common []int32
+	known := map[string]cluster.Assignment{}
+	found := false
+	for _, tp := range s.All() {
+		a, seen := known[tp.Topic]
+		if !seen {
+			data, _, err := zk.Get(ctx, cluster.TopicPath(tp.Topic), nil)
+			if err != nil && !errors.Is(err, zkclient.ErrNoNode) {
+				return -1, err
+			}
+			if err == nil {
+				a, _ = cluster.DecodeAssignment(data) // one that makes no sense names nobody
+			}
+			known[tp.Topic] = a
+		}
+		if tp.Partition < 0 || int(tp.Partition) >= len(a.Replicas) || a.ID != (store.UUID{}) && s.TopicID(tp) != (store.UUID{}) && a.ID != s.TopicID(tp) {
+			continue
+		}
+		replicas := a.Replicas[tp.Partition]
+		if !found {
+			common, found = slices.Clone(replicas), true
+			continue
+		}
+		common = slices.DeleteFunc(common, func(id int32) bool { return !slices.Contains(replicas, id) })
+	}
+	switch {
+	case !found:
+		return -1, nil
+	case len(common) == 1:
+		return common[0], nil
+	}
+	return -1, fmt.Errorf("%w: meta.properties is lost, and the logs may be those of brokers %v: set broker.id", ErrIdentity, common)
 }
 
 // refuseOthers: replication to other brokers is not there yet, so a second broker in a chroot would get
