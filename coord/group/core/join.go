@@ -133,7 +133,9 @@ func (g *Group) joinNew(now int64, r *JoinRequest) error {
 
 // joinAs makes a member of the request.
 func (g *Group) joinAs(now int64, id string, r *JoinRequest) {
-	g.delayMs = r.InitialDelayMs
+	if g.state == Empty {
+		g.delayMs = r.InitialDelayMs
+	}
 	if g.state == PreparingRebalance && g.generation == 0 {
 		g.newcomers = true
 	}

@@ -55,7 +55,7 @@ func (g *Group) tryComplete(now int64) {
 // complete makes the next generation of those who have joined.
 func (g *Group) complete(now int64) {
 	for _, m := range slices.Clone(g.order) {
-		if !m.joined && m.instance == nil {
+		if !m.joined && (m.instance == nil || len(g.members) > g.cfg.SizeMax) {
 			g.remove(m)
 		}
 	}
