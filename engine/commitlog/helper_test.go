@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"platter/engine/batch"
-	"platter/io/clock"
 	"platter/io/disk"
 	"platter/io/handles"
 	"platter/io/memdisk"
@@ -17,6 +16,7 @@ import (
 type rig struct {
 	t     testing.TB
 	fs    *memdisk.FS
+	clock *simClock
 	cfg   Config
 	log   *Log
 	rp    int64 // what the owner has checkpointed
@@ -26,7 +26,7 @@ type rig struct {
 }
 
 func newRig(t testing.TB, change func(*Config)) *rig {
-	r := &rig{t: t, fs: memdisk.New(memdisk.Options{}), cfg: DefaultConfig(), ioErr: make(chan error, 8)}
+	r := &rig{t: t, fs: memdisk.New(memdisk.Options{}), clock: &simClock{ms: 5_000_000}, cfg: DefaultConfig(), ioErr: make(chan error, 8)}
 	if change != nil {
 		change(&r.cfg)
 	}
@@ -39,7 +39,7 @@ func newRig(t testing.TB, change func(*Config)) *rig {
 
 func (r *rig) options() Options {
 	return Options{
-		FS: r.fs, Handles: handles.New(r.fs, 16), Clock: clock.Real{}, Dir: "/data/t-0", Topic: "t", Config: r.cfg,
+		FS: r.fs, Handles: handles.New(r.fs, 16), Clock: r.clock, Dir: "/data/t-0", Topic: "t", Config: r.cfg,
 		RecoveryPoint:      r.rp,
 		OnIOError:          func(err error) { r.ioErr <- err },
 		LowerRecoveryPoint: func(o int64) error { r.rp = min(r.rp, o); return nil },

@@ -239,6 +239,11 @@ func TestReadOutlivesDeletion(t *testing.T) {
 	if err := r.log.TruncateFully(100); err != nil {
 		t.Fatal(err)
 	}
+	r.clock.advance(1)
+	r.runJobs()
+	if _, err := r.fs.Stat("/data/t-0/" + segment.LogName(0) + segment.DeletedSuffix); !disk.IsNotExist(err) {
+		t.Fatalf("the deleted segment is still there: %v", err)
+	}
 	if bs, err := batch.Split(nil, bytesOf(t, rd.Ranges)); err != nil || len(bs) < 2 {
 		t.Fatalf("%d batches, %v", len(bs), err)
 	}
