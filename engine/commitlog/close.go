@@ -49,7 +49,7 @@ func (l *Log) writeState(clean bool) error {
 		return nil
 	}
 	l.epochs.DropUnused(e.Written)
-	l.dirChanged = true
+	l.dirChanges++
 	t := l.target()
 	t.paths = append(append(t.paths, active.IndexPaths()...), l.pathOf(segment.SnapshotName(e.Written)))
 	if err := l.syncTarget(t); err != nil {

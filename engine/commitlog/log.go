@@ -34,8 +34,9 @@ type Log struct {
 	lineage int64
 	// unsynced is the records that were appended since the last sync, for flush.messages.
 	unsynced int64
-	// dirChanged: directory entries were made that no SyncDir has covered; parentChanged: the log's own.
-	dirChanged, parentChanged bool
+	// dirChanges counts changes of directory entries, dirSynced those that a SyncDir has covered.
+	dirChanges, dirSynced int64
+	parentChanged         bool // the log's own entry is not durable
 	// dirty: the files need work before they can count as cleanly closed.
 	dirty         bool
 	snapshots     snapshots

@@ -24,7 +24,9 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	}
 	l.cfg.Store(&o.Config)
 	// Nobody knows what the last process left unsynced.
-	l.dirChanged, l.parentChanged = !o.CleanShutdown, !o.CleanShutdown
+	if !o.CleanShutdown {
+		l.dirChanges, l.parentChanged = 1, true
+	}
 	l.grow = o.FS.Caps(o.Dir).Preallocate
 	l.env = &segment.Env{
 		FS: o.FS, Handles: o.Handles, Dir: o.Dir, Logf: l.logf,
@@ -32,7 +34,8 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	}
 	infos, err := o.FS.ReadDir(o.Dir)
 	if disk.IsNotExist(err) {
-		l.parentChanged, l.dirChanged = true, true
+		l.parentChanged = true
+		l.dirChanges++
 		infos, err = nil, o.FS.MkdirAll(o.Dir)
 	}
 	if err == nil {

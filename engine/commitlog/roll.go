@@ -115,7 +115,7 @@ func (l *Log) roll(base int64) error {
 			}
 		}
 		// Only the newest segment's entry may be lost in a power cut, or one behind a hole could stay.
-		if l.dirChanged {
+		if l.dirChanged() {
 			if err := l.syncDirs(); err != nil {
 				return err
 			}
@@ -158,7 +158,8 @@ func (l *Log) create(base int64) (*segment.Segment, error) {
 	if cfg.Preallocate {
 		reserve = cfg.SegmentBytes
 	}
-	l.dirChanged, l.dirty = true, true
+	l.dirChanges++
+	l.dirty = true
 	return segment.Create(l.env, base, l.o.Clock.NowMs(), reserve)
 }
 
@@ -207,7 +208,7 @@ func (l *Log) snapshot(offset int64) error {
 		}
 		return err
 	}
-	l.dirChanged = true
+	l.dirChanges++
 	sn.offsets = append(sn.offsets, offset)
 	v, loose := l.view.Load(), 0
 	for i := len(sn.offsets) - 1; i >= 0; i-- {

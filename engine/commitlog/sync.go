@@ -12,6 +12,7 @@ type target struct {
 	end         int64
 	records     int64
 	lineage     int64
+	dirChanges  int64
 	dir, parent bool
 }
 
@@ -31,7 +32,6 @@ func (l *Log) Sync() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
-		l.dirChanged, l.parentChanged = l.dirChanged || t.dir, l.parentChanged || t.parent
 		return l.fail(err)
 	}
 	l.synced(t)
@@ -42,30 +42,38 @@ func (l *Log) Sync() error {
 func (l *Log) syncLocked() error {
 	t := l.target()
 	if err := l.syncTarget(t); err != nil {
-		l.dirChanged, l.parentChanged = l.dirChanged || t.dir, l.parentChanged || t.parent
 		return err
 	}
 	l.synced(t)
 	return nil
 }
 
+// dirChanged: directory entries were made, or renamed, that no SyncDir which has ended covers. mu is held.
+func (l *Log) dirChanged() bool { return l.dirSynced < l.dirChanges }
+
 // target collects what is not durable. mu is held.
 func (l *Log) target() target {
 	e := l.Ends()
-	t := target{end: e.Written, records: l.unsynced, lineage: l.lineage, dir: l.dirChanged, parent: l.parentChanged}
+	t := target{
+		end: e.Written, records: l.unsynced, lineage: l.lineage,
+		dirChanges: l.dirChanges, dir: l.dirChanged(), parent: l.parentChanged,
+	}
 	if e.Durable == e.Written && !t.dir {
 		return t
 	}
 	for _, s := range l.view.Load().segs {
 		t.paths = append(t.paths, s.Unsynced(e.Durable)...)
 	}
-	l.dirChanged, l.parentChanged = false, false
 	return t
 }
 
 // synced publishes what a sync has reached. mu is held.
 func (l *Log) synced(t target) {
 	l.unsynced = max(0, l.unsynced-t.records)
+	if t.dir {
+		l.dirSynced = max(l.dirSynced, t.dirChanges)
+	}
+	l.parentChanged = l.parentChanged && !t.parent
 	if l.lineage == t.lineage {
 		l.setEnds(func(e *Ends) { e.Durable = max(e.Durable, t.end) })
 	}
@@ -117,7 +125,7 @@ func (l *Log) syncDirs() error {
 	if err := l.o.FS.SyncDir(l.o.Dir); err != nil {
 		return err
 	}
-	l.dirChanged = false
+	l.dirSynced = l.dirChanges
 	if l.parentChanged {
 		if err := l.o.FS.SyncDir(filepath.Dir(l.o.Dir)); err != nil {
 			return err

@@ -176,7 +176,7 @@ func (l *Log) raiseStart(offset int64) error {
 	for _, s := range v.segs[:drop] {
 		// One by one and in order: a power cut must leave neither an older segment without a newer one, nor
 		// nothing at all, should the active segment's entry be younger.
-		if l.dirChanged {
+		if l.dirChanged() {
 			if err := l.syncDirs(); err != nil {
 				return err
 			}
@@ -211,7 +211,7 @@ func (l *Log) retireDurably(s *segment.Segment) error {
 func (l *Log) retire(s *segment.Segment) error {
 	gone, err := s.Retire()
 	if len(gone) > 0 {
-		l.dirChanged = true
+		l.dirChanges++
 		delay := time.Duration(max(0, l.cfg.Load().FileDeleteDelayMs)) * time.Millisecond
 		l.o.Clock.AfterFunc(delay, func() { l.background(func() { l.remove(gone) }) })
 	}
