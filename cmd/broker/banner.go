@@ -63,14 +63,13 @@ func (b *Broker) toldClients(listening []string) string {
 
 // dataDirs are the data directories, those that failed marked.
 func (b *Broker) dataDirs() []string {
-	var out []string
-	for _, d := range b.store.Dirs() {
+	dirs := b.o.Config.List("log.dirs") // as the user wrote them
+	for i, d := range b.store.Dirs() {
 		if d.Offline != nil {
-			d.Path += " (offline)"
+			dirs[i] += " (offline)"
 		}
-		out = append(out, d.Path)
 	}
-	return out
+	return dirs
 }
 
 // reachable is a listener's address as a client on this machine can use it: one that listens on every

@@ -1,6 +1,9 @@
 package broker
 
-import "testing"
+import (
+	"net"
+	"testing"
+)
 
 func TestShareOut(t *testing.T) {
 	for _, c := range []struct{ limit, files, connections, wantFiles, wantConnections int }{
@@ -14,6 +17,23 @@ func TestShareOut(t *testing.T) {
 		got := shareOut(c.limit, c.files, c.connections)
 		if got != (budget{c.wantFiles, c.wantConnections}) {
 			t.Errorf("limit %d, files %d, connections %d: %+v", c.limit, c.files, c.connections, got)
+		}
+	}
+}
+
+func TestReachable(t *testing.T) {
+	for listening, want := range map[string]string{
+		"[::]:9092":      "127.0.0.1:9092",
+		"0.0.0.0:19092":  "127.0.0.1:19092",
+		"10.1.2.3:9092":  "10.1.2.3:9092",
+		"[fe80::1]:9092": "[fe80::1]:9092",
+	} {
+		a, err := net.ResolveTCPAddr("tcp", listening)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reachable(a); got != want {
+			t.Errorf("%s is reached at %s, want %s", listening, got, want)
 		}
 	}
 }
