@@ -221,6 +221,7 @@ func (b *Broker) connect(ctx context.Context, _ *store.Progress) error {
 		LogConfig:             c.Log,
 		MinISR:                c.MinISR,
 		CheckTopic:            config.CheckTopic,
+		SetDynamic:            c.SetDynamic,
 	})
 	if b.coordinator == nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("%s: no ZooKeeper answers there (without zookeeper.connect the coordinator inside Platter is used): %w",
@@ -299,6 +300,7 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 		Image:       b.node.Image,
 		Controller:  b.node.Controller(),
 		Store:       b.store,
+		Overrides:   b.node,
 		ProducerIDs: b.node.ProducerIDs(),
 		Config:      c,
 		Clock:       b.clock,

@@ -6,11 +6,13 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // Broker is a broker's effective settings.
 type Broker struct {
-	set        map[string]string // what was given, checked
+	set        map[string]string // what was given at start, checked
+	dynamic    atomic.Pointer[dynamic]
 	listeners  []Listener
 	advertised []Listener
 	inter      string
@@ -28,6 +30,9 @@ func (b *Broker) Value(name string) (string, Source) {
 	d, ok := brokerTable.find(name)
 	if !ok {
 		panic("config: no broker setting " + name)
+	}
+	if v, source, ok := b.changed(name); ok {
+		return v, source
 	}
 	if chain, ok := chains[name]; ok {
 		return b.chainValue(chain)

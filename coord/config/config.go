@@ -6,7 +6,8 @@
 // Kafka 3.9 in ZooKeeper mode but for `listeners`, `log.dir` and `zookeeper.connect`, and for Platter's own
 // (tables/platter.md).
 //
-// A Broker is made once by Load and never changes after; it is safe for concurrent use.
+// A Broker is made once by Load; afterwards only SetDynamic changes it, in one step. It is safe for
+// concurrent use.
 package config
 
 // Support says what becomes of a setting.

@@ -11,6 +11,7 @@ import (
 
 	"platter/coord/cluster"
 	"platter/coord/zkclient"
+	"platter/engine/commitlog"
 )
 
 // changeExpiry is how long a config change stands in /config/changes before some broker removes it
@@ -26,12 +27,14 @@ type configs struct {
 	mu      sync.Mutex
 	topics  map[string]map[string]string
 	brokers map[string]map[string]string // "" is the cluster default
-	last    string                       // the newest change that was acted on
+	last    string                       // path of the newest change that was acted on
+	news    chan struct{}                // closed when last moves
 	armed   atomic.Bool                  // a watch on the changes is set
 }
 
 func newConfigs(check func(string, map[string]string) error, log func(string, ...any)) *configs {
-	return &configs{check: check, log: log, topics: map[string]map[string]string{}, brokers: map[string]map[string]string{}}
+	return &configs{check: check, log: log, topics: map[string]map[string]string{}, brokers: map[string]map[string]string{},
+		news: make(chan struct{})}
 }
 
 // topic gives a topic's overrides; nil when none are known.
@@ -218,7 +221,7 @@ func (n *Node) applyConfigChanges() error {
 		return err
 	}
 	var entities []string
-	newest := c.last
+	newest := c.last // nobody else writes it
 	for _, node := range nodes {
 		if node.Err != nil || node.Path <= c.last {
 			continue
@@ -237,8 +240,8 @@ func (n *Node) applyConfigChanges() error {
 	if err != nil {
 		return err
 	}
-	c.last = newest
 	n.reconfigure(changed)
+	c.reach(newest)
 	n.expireChanges(zk, nodes)
 	return nil
 }
@@ -248,17 +251,27 @@ func (n *Node) applyConfigChanges() error {
 func (n *Node) reconfigure(entities []string) {
 	n.local.mu.Lock()
 	defer n.local.mu.Unlock()
+	brokers := false
 	for _, e := range entities {
 		kind, name, _ := cluster.ConfigEntity(e)
 		if kind == "brokers" {
-			values := n.configs.broker()
-			n.changeImage(func(i *cluster.Image) *cluster.Image { return i.WithBrokerConfigs(values) })
+			brokers = true
 			continue
 		}
 		values := n.configs.topic(name)
 		n.cfg.Log.Info("topic is reconfigured", "topic", name, "overrides", values)
 		n.Host().Reconfigure(name, n.cfg.LogConfig(values), n.cfg.MinISR(values))
 		n.changeImage(func(i *cluster.Image) *cluster.Image { return i.WithTopicConfigs(name, values) })
+	}
+	if brokers {
+		values := n.configs.broker()
+		n.cfg.Log.Info("brokers are reconfigured", "overrides", values)
+		n.applyDynamic(n.id)
+		n.Host().ReconfigureAll(func(topic string) (commitlog.Config, int) {
+			overrides := n.configs.topic(topic)
+			return n.cfg.LogConfig(overrides), n.cfg.MinISR(overrides)
+		})
+		n.changeImage(func(i *cluster.Image) *cluster.Image { return i.WithBrokerConfigs(values) })
 	}
 }
 

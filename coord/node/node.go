@@ -68,6 +68,9 @@ type Config struct {
 	LogConfig  func(overrides map[string]string) commitlog.Config
 	MinISR     func(overrides map[string]string) int
 	CheckTopic func(topic string, overrides map[string]string) error
+	// SetDynamic takes the broker settings that were changed at run time, this broker's and all brokers', and
+	// says which of them are wrong and do not count; nil: none are known here.
+	SetDynamic func(own, all map[string]string) []error
 }
 
 // Node is one broker in its cluster. Safe for concurrent use after Start.
@@ -131,7 +134,11 @@ func (n *Node) prepare(ctx context.Context, s *session) error {
 		return err
 	}
 	n.clusterID = id
-	return n.configs.load(ctx, s)
+	if err := n.configs.load(ctx, s); err != nil {
+		return err
+	}
+	n.applyDynamic(n.cfg.BrokerID) // -1, where it is not known yet, is nobody's
+	return nil
 }
 
 // refuseForeign: joining a cluster that is not ours would harm somebody's data.
@@ -191,6 +198,7 @@ func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.En
 		return err
 	}
 	n.store = s
+	n.applyDynamic(n.id)
 	n.endFormerSession(ctx)
 	if err := n.refuseOthers(ctx, zk); err != nil {
 		return err

@@ -113,7 +113,7 @@ func (d *describer) broker() {
 		}
 		value, source := d.h.Config.Value(def.Name)
 		e := d.entry(def, value, source)
-		e.ReadOnly = true // there are no dynamic broker settings yet
+		e.ReadOnly = !config.IsDynamic(def.Name)
 		if d.req.IncludeSynonyms {
 			d.brokerSynonyms(&e, def.Name)
 		}
@@ -130,17 +130,11 @@ func (d *describer) clusterDefaults(img *cluster.Image) {
 	}
 }
 
-// brokerSynonyms appends a broker setting's value, when it was set, and its default.
+// brokerSynonyms appends the values that a broker setting was given, and its default.
 func (d *describer) brokerSynonyms(e *kmsg.DescribeConfigsResponseResourceConfig, name string) {
-	def, ok := config.BrokerDef(name)
-	if !ok {
-		return
-	}
-	if value, source := d.h.Config.Value(name); source != config.Default {
-		e.ConfigSynonyms = append(e.ConfigSynonyms, d.synonym(def, name, value, source))
-	}
-	if !def.Null {
-		e.ConfigSynonyms = append(e.ConfigSynonyms, d.synonym(def, name, def.Default, config.Default))
+	for _, syn := range d.h.Config.Synonyms(name) {
+		def, _ := config.BrokerDef(syn.Name)
+		e.ConfigSynonyms = append(e.ConfigSynonyms, d.synonym(def, syn.Name, syn.Value, syn.Source))
 	}
 }
 

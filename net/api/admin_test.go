@@ -49,7 +49,7 @@ func TestDescribeConfigs(t *testing.T) {
 	for name, want := range map[string]string{
 		// value, source, read only, default (which only version 0 tells), type, synonyms
 		"segment.bytes": "1048576 1 false false 3 [segment.bytes=1048576:1 log.segment.bytes=1073741824:5]",
-		"retention.ms":  "5000 4 false false 5 [log.retention.ms=5000:4]",
+		"retention.ms":  "5000 4 false false 5 [log.retention.ms=5000:4 log.retention.hours=168:5]",
 	} {
 		c := byName[name]
 		got := fmt.Sprintf("%s %d %v %v %d [", *c.Value, c.Source, c.ReadOnly, c.IsDefault, c.ConfigType)

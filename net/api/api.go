@@ -29,6 +29,7 @@ type Deps struct {
 	Image       func() *cluster.Image
 	Controller  Controller  // *controller.Controller
 	Store       Store       // *store.Store
+	Overrides   Overrides   // *node.Node
 	ProducerIDs ProducerIDs // *txn.ProducerIDs
 	Groups      Groups      // *group.Coordinator
 	Config      *config.Broker
@@ -64,6 +65,12 @@ type Controller interface {
 	CreatePartitions(context.Context, []controller.MorePartitions) []error
 	ElectLeaders(ctx context.Context, unclean bool, tps []store.TP) ([]controller.Elected, error)
 	Reassignments(context.Context) ([]controller.Reassignment, error)
+}
+
+// Overrides changes the settings of topics and brokers (*node.Node).
+type Overrides interface {
+	AlterTopic(ctx context.Context, topic string, change func(map[string]string) (map[string]string, error), dry bool) error
+	AlterBroker(ctx context.Context, broker int32, change func(map[string]string) (map[string]string, error), dry bool) error
 }
 
 // Store is what administration needs of the data directories (*store.Store).

@@ -74,7 +74,7 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 		Servers: []string{zk.Addr().String()}, SessionTimeout: 10 * time.Second, ConnectTimeout: 10 * time.Second,
 		FS: b.fs, Clock: clock.Real{}, Log: log, SessionDir: "/data", BrokerID: 1, ReservedIDMax: 1000,
 		PartitionCountDefault: int32(cfg.Int("num.partitions")), ReplicationDefault: 1,
-		LogConfig: cfg.Log, MinISR: cfg.MinISR, CheckTopic: config.CheckTopic,
+		LogConfig: cfg.Log, MinISR: cfg.MinISR, CheckTopic: config.CheckTopic, SetDynamic: cfg.SetDynamic,
 	})
 	must(t, err)
 	b.store, err = store.Open(ctx, store.Config{
@@ -98,7 +98,7 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 	b.metrics = console.NewMetrics()
 	h := api.New(api.Deps{
 		BrokerID: b.node.BrokerID(), Replicas: api.HostReplicas(b.node.Host()), Image: b.node.Image,
-		Controller: b.node.Controller(), Store: b.store, ProducerIDs: b.node.ProducerIDs(), Groups: groups, Config: cfg,
+		Controller: b.node.Controller(), Store: b.store, Overrides: b.node, ProducerIDs: b.node.ProducerIDs(), Groups: groups, Config: cfg,
 		Clock: clock.Real{}, Log: log, Metrics: b.metrics, FetchFilesMax: 40,
 	})
 	b.server, err = server.New(server.Config{

@@ -13,6 +13,12 @@ func administration(requests map[kmsg.Key]func(v int16) kmsg.Request) {
 	requests[kmsg.DescribeLogDirs] = func(int16) kmsg.Request { return kmsg.NewPtrDescribeLogDirsRequest() }
 	requests[kmsg.DescribeProducers] = func(int16) kmsg.Request { return describeProducers("t", 0) }
 	requests[kmsg.ElectLeaders] = func(int16) kmsg.Request { return electLeaders(0, "t", 0) }
+	requests[kmsg.AlterConfigs] = func(int16) kmsg.Request {
+		return alterAll(kmsg.ConfigResourceTypeTopic, "t", "retention.ms", "3600000")
+	}
+	requests[kmsg.IncrementalAlterConfigs] = func(int16) kmsg.Request {
+		return alter(kmsg.ConfigResourceTypeBroker, "1", set("log.retention.ms", "3600000"))
+	}
 	requests[kmsg.ListPartitionReassignments] = func(int16) kmsg.Request {
 		return kmsg.NewPtrListPartitionReassignmentsRequest()
 	}
@@ -34,6 +40,10 @@ func administrationCodes(resp kmsg.Response) []int16 {
 			return []int16{int16(got)}
 		}
 		return []int16{r.ErrorCode}
+	case *kmsg.AlterConfigsResponse:
+		return []int16{r.Resources[0].ErrorCode}
+	case *kmsg.IncrementalAlterConfigsResponse:
+		return []int16{r.Resources[0].ErrorCode}
 	case *kmsg.ListPartitionReassignmentsResponse:
 		return []int16{r.ErrorCode}
 	}

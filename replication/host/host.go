@@ -189,6 +189,23 @@ func (h *Host) Reconfigure(topic string, c commitlog.Config, minISR int) {
 	})
 }
 
+// ReconfigureAll gives all replicas their new settings; settings is asked once for each topic.
+func (h *Host) ReconfigureAll(settings func(topic string) (commitlog.Config, int)) {
+	type topicSettings struct {
+		log    commitlog.Config
+		minISR int
+	}
+	known := map[string]topicSettings{}
+	h.All(func(tp store.TP, r *replica.Replica) {
+		s, ok := known[tp.Topic]
+		if !ok {
+			s.log, s.minISR = settings(tp.Topic)
+			known[tp.Topic] = s
+		}
+		r.SetConfig(s.log, s.minISR)
+	})
+}
+
 // Replica finds one; replica.ErrUnknownPartition.
 func (h *Host) Replica(tp store.TP) (*replica.Replica, error) {
 	r := h.shard(tp).get(tp)
