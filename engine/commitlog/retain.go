@@ -8,7 +8,7 @@ import (
 // Retain applies time and size retention below highWatermark at nowMs, forgets expired producers, and
 // returns how many segments went. The rules are Kafka's: the oldest segments go while the newest record
 // in them is older than retention.ms, while the log without them still has retention.bytes, or while
-// they lie below the log start; but a timestamp that is still to come counts for nothing. When all are due the active one is rolled and goes too. An aged active
+// they lie below the log start; but a timestamp that is still to come counts for nothing. When all are due the active one is rolled and goes too, if the disk has room for another. An aged active
 // segment is rolled only by the append that finds it aged (segment.ms), not here: an idle one loses nothing
 // by staying, and its records go once they are due.
 func (l *Log) Retain(nowMs, highWatermark int64) (int, error) {
@@ -24,7 +24,10 @@ func (l *Log) Retain(nowMs, highWatermark int64) (int, error) {
 	}
 	segs := l.view.Load().segs
 	if n == len(segs) {
-		if err := l.roll(l.Ends().Written); err != nil {
+		switch err := l.roll(l.Ends().Written); {
+		case isFull(err) && n > 1:
+			n-- // no room for a new segment: without the old ones there will be
+		case err != nil:
 			return 0, l.fail(err)
 		}
 		segs = l.view.Load().segs

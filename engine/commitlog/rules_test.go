@@ -368,3 +368,30 @@ func TestRollBesideSync(t *testing.T) {
 		}
 	}
 }
+
+// Retention brings room back also where the disk has none for a new active segment.
+func TestRetentionOnAFullDisk(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.SegmentBytes, c.RetentionMs = 1100, 1 })
+	for range 3 {
+		r.mustAppend(records(1, 900, nil))
+	}
+	r.fs.SetHook(func(o memdisk.Op) error {
+		if o.Kind == "create" && strings.HasSuffix(o.Path, segment.LogSuffix) {
+			return disk.ErrFull
+		}
+		return nil
+	})
+	for _, want := range []int{2, 0} {
+		n, err := r.log.Retain(1<<40, 3)
+		if n != want || err != nil && want > 0 {
+			t.Fatalf("%d segments went, want %d: %v", n, want, err)
+		}
+	}
+	r.fs.SetHook(nil)
+	if n, err := r.log.Retain(1<<40, 3); n != 1 || err != nil || r.log.Ends().Start != 3 {
+		t.Fatalf("%d segments went, the log starts at %d: %v", n, r.log.Ends().Start, err)
+	}
+	if a := r.append(records(1, 900, nil)); a.Err != nil || a.BaseOffset != 3 {
+		t.Fatalf("%+v", a)
+	}
+}
