@@ -57,8 +57,8 @@ func Load(props, overrides map[string]string) (b *Broker, warnings []string, err
 	return b, warnings, nil
 }
 
-// admit checks one setting by itself. A setting without effect does not stay in b.set, so that nothing
-// can come to depend on it.
+// admit checks one setting by itself. One that is unknown does not stay in b.set; one without effect does, to
+// be shown to who asks for the broker's settings.
 func (b *Broker) admit(name, value string) (warning string, err error) {
 	d, known := brokerTable.find(name)
 	if !known {

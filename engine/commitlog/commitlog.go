@@ -48,10 +48,9 @@ var (
 	ErrClosed = errors.New("log is closed")
 	// ErrOffline: the data directory failed; the log serves nothing until restart.
 	ErrOffline = errors.New("data directory is offline")
-	// ErrOutOfOrderSequence, ErrInvalidProducerEpoch, ErrUnknownProducer: idempotence (KIP-98, KIP-360).
+	// ErrOutOfOrderSequence, ErrInvalidProducerEpoch: idempotence (KIP-98, KIP-360).
 	ErrOutOfOrderSequence   = errors.New("out of order sequence number")
 	ErrInvalidProducerEpoch = errors.New("producer epoch is fenced")
-	ErrUnknownProducer      = errors.New("producer id is unknown")
 	// ErrTransactional: transactions are not served yet; fatal to the client.
 	ErrTransactional = errors.New("transactional batches are not supported")
 	// ErrEmpty: an append without a batch.

@@ -10,7 +10,7 @@ import (
 
 // DescribeTopicPartitions (KIP-966). Version 0. Behaviour: topics in name order, at most
 // max.request.partition.size.limit in an answer, with a cursor to where the next one starts; an empty list
-// means all topics. There are no eligible leader replicas: both lists are null.
+// means all topics. There are no eligible leader replicas: both lists are empty.
 func init() { register(kmsg.DescribeTopicPartitions, 0, 0, (*Handler).describeTopicPartitions) }
 
 func (h *Handler) describeTopicPartitions(c call, req *kmsg.DescribeTopicPartitionsRequest) (kmsg.Response, error) {

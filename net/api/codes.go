@@ -48,7 +48,6 @@ const (
 	InvalidProducerEpoch               Code = 47
 	TransactionalIDAuthorizationFailed Code = 53
 	KafkaStorageError                  Code = 56
-	UnknownProducerID                  Code = 59
 	ReassignmentInProgress             Code = 60
 	NonEmptyGroup                      Code = 68
 	GroupIDNotFound                    Code = 69
@@ -89,7 +88,7 @@ var codeNames = map[Code]string{
 	NotController: "NOT_CONTROLLER", InvalidRequest: "INVALID_REQUEST",
 	UnsupportedForMessageFormat: "UNSUPPORTED_FOR_MESSAGE_FORMAT", OutOfOrderSequenceNumber: "OUT_OF_ORDER_SEQUENCE_NUMBER",
 	InvalidProducerEpoch: "INVALID_PRODUCER_EPOCH", TransactionalIDAuthorizationFailed: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
-	KafkaStorageError: "KAFKA_STORAGE_ERROR", UnknownProducerID: "UNKNOWN_PRODUCER_ID",
+	KafkaStorageError:      "KAFKA_STORAGE_ERROR",
 	FetchSessionIDNotFound: "FETCH_SESSION_ID_NOT_FOUND", ListenerNotFound: "LISTENER_NOT_FOUND",
 	TopicDeletionDisabled: "TOPIC_DELETION_DISABLED", FencedLeaderEpoch: "FENCED_LEADER_EPOCH",
 	UnknownLeaderEpoch: "UNKNOWN_LEADER_EPOCH", UnsupportedCompressionType: "UNSUPPORTED_COMPRESSION_TYPE",

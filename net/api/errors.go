@@ -68,7 +68,6 @@ var table = []struct {
 	{commitlog.ErrOffline, KafkaStorageError},
 	{commitlog.ErrOutOfOrderSequence, OutOfOrderSequenceNumber},
 	{commitlog.ErrInvalidProducerEpoch, InvalidProducerEpoch},
-	{commitlog.ErrUnknownProducer, UnknownProducerID},
 	{commitlog.ErrTransactional, TransactionalIDAuthorizationFailed}, // fatal, never retriable
 	{commitlog.ErrEmpty, InvalidRecord},
 	{commitlog.ErrRecordListTooLarge, RecordListTooLarge},
