@@ -1,0 +1,238 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"platter/coord/group/core"
+	"platter/engine/store"
+	"platter/io/clock"
+)
+
+// TestPartitionOf: the hash is Java's, over UTF-16.
+func TestPartitionOf(t *testing.T) {
+	for group, want := range map[string]int32{
+		"": 0, "a": 97 % 50, "my-group": 12, "console-consumer-1": 24, "polygenelubricants": 0, "Ünïcödé": 31, "𝄞": 44,
+	} {
+		if got := PartitionOf(group, 50); got != want {
+			t.Errorf("%q is of partition %d, want %d", group, got, want)
+		}
+	}
+}
+
+// TestRestart: offsets and members are there after a restart, and a member goes on as if nothing were.
+func TestRestart(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	if _, err := b.co.Fetch("g", nil); !errors.Is(err, ErrNotCoordinator) {
+		t.Errorf("before there is a topic: %v", err)
+	}
+	b.find("g")
+	for i := range int64(100) {
+		must(t, b.commit("simple", "t", i))
+	}
+	must(t, b.commit("simple", "u", 7))
+	j := b.form("g")
+	b.restart()
+	b.wantOffset("simple", "t", 99)
+	b.wantOffset("simple", "u", 7)
+	b.wantOffset("simple", "v", -1)
+	must(t, b.co.Heartbeat("g", j.MemberID, nil, j.Generation))
+	s := b.co.Sync(context.Background(), "g", core.SyncRequest{MemberID: j.MemberID, Generation: 1})
+	if s.Err != nil || string(s.Assignment) != "all" {
+		t.Errorf("assignment after a restart: %q %v", s.Assignment, s.Err)
+	}
+	d, err := b.co.Describe("g")
+	if err != nil || d.State != core.Stable || len(d.Members) != 1 || string(d.Members[0].Metadata) != "x" {
+		t.Errorf("described: %+v %v", d, err)
+	}
+	listed, err := b.co.List()
+	if err != nil || len(listed) != 2 {
+		t.Errorf("listed: %v %v", listed, err)
+	}
+}
+
+// TestLeadershipGoes: who waits is told to look for another coordinator, and nothing is served from before.
+func TestLeadershipGoes(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	b.find("g")
+	b.form("g")
+	waiting := make(chan core.JoinReply)
+	go func() { waiting <- b.co.Join(context.Background(), "g", joinRequest("")) }()
+	for {
+		if d, _ := b.co.Describe("g"); d.State == core.PreparingRebalance {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	b.epoch++
+	b.roles(2)
+	if r := <-waiting; !errors.Is(r.Err, ErrNotCoordinator) {
+		t.Errorf("a join that waited: %v", r.Err)
+	}
+	if err := b.commit("h", "t", 1); !errors.Is(err, ErrNotCoordinator) {
+		t.Errorf("a commit: %v", err)
+	}
+	b.lead()
+	b.ready()
+	d, err := b.co.Describe("g")
+	if err != nil || d.State != core.Stable {
+		t.Errorf("described: %+v %v", d, err)
+	}
+	must(t, b.commit("h", "t", 1))
+}
+
+// TestPeerGone: a member whose connection ends while it waits does not hold the group up for longer than
+// its session.
+func TestPeerGone(t *testing.T) {
+	v := virtual()
+	b := newBroker(t, v, nil)
+	b.lead()
+	b.ready()
+	j := b.form("g")
+	ctx, cancel := context.WithCancel(context.Background())
+	waiting := make(chan core.JoinReply)
+	go func() { waiting <- b.co.Join(ctx, "g", joinRequest("")) }()
+	for err := error(nil); !errors.Is(err, core.ErrRebalanceInProgress); {
+		err = b.co.Heartbeat("g", j.MemberID, nil, 1)
+	}
+	cancel()
+	<-waiting
+	v.Advance(9999 * time.Millisecond)
+	if err := b.co.Heartbeat("g", j.MemberID, nil, 1); !errors.Is(err, core.ErrRebalanceInProgress) {
+		t.Fatalf("heartbeat: %v", err)
+	}
+	v.Advance(time.Second)
+	d, err := b.co.Describe("g")
+	if err != nil || len(d.Members) > 1 {
+		t.Errorf("after its session: %+v %v", d, err)
+	}
+}
+
+// TestExpiry: a group without members loses its offsets after their time, for good; one with members does
+// not.
+func TestExpiry(t *testing.T) {
+	v := virtual()
+	b := newBroker(t, v, map[string]string{"offsets.retention.minutes": "1", "group.max.session.timeout.ms": "1800000"})
+	b.lead()
+	b.ready()
+	must(t, b.commit("simple", "t", 5))
+	r := joinRequest("")
+	r.SessionTimeoutMs = 1_000_000
+	j := b.co.Join(context.Background(), "live", r)
+	must(t, j.Err)
+	must(t, b.co.Sync(context.Background(), "live", core.SyncRequest{MemberID: j.MemberID, Generation: 1}).Err)
+	must(t, b.co.Commit(&CommitRequest{Group: "live", MemberID: j.MemberID, Generation: 1, RetentionMs: -1,
+		Offsets: []Committed{{TP: store.TP{Topic: "t"}, Offset: core.Offset{Offset: 9}}}}))
+	v.Advance(59 * time.Second)
+	b.co.ExpireNow()
+	b.wantOffset("simple", "t", 5)
+	v.Advance(2 * time.Second)
+	b.co.ExpireNow()
+	b.wantOffset("simple", "t", -1)
+	b.wantOffset("live", "t", 9)
+	b.restart()
+	b.wantOffset("simple", "t", -1)
+	b.wantOffset("live", "t", 9)
+	_, err := b.co.Leave("live", []core.Leaving{{MemberID: j.MemberID}})
+	must(t, err)
+	v.Advance(61 * time.Second)
+	b.co.ExpireNow()
+	if listed, _ := b.co.List(); len(listed) != 0 {
+		t.Errorf("left over: %v", listed)
+	}
+	b.restart()
+	if listed, _ := b.co.List(); len(listed) != 0 || b.co.bytes.Load() != 0 {
+		t.Errorf("left over after a restart: %v, %d bytes", listed, b.co.bytes.Load())
+	}
+}
+
+// TestDelete: groups, offsets, and the offsets of a topic that is deleted.
+func TestDelete(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	b.find("g")
+	j := b.form("g")
+	for _, topic := range []string{"t", "u", "w"} {
+		must(t, b.commit("simple", topic, 3))
+	}
+	errs := b.co.DeleteGroups([]string{"g", "none", "simple"})
+	if !errors.Is(errs[0], core.ErrNonEmpty) || !errors.Is(errs[1], core.ErrNoGroup) || errs[2] != nil {
+		t.Errorf("deleted: %v", errs)
+	}
+	b.wantOffset("simple", "t", -1)
+	for _, topic := range []string{"t", "u", "w"} {
+		must(t, b.commit("simple", topic, 4))
+	}
+	each, err := b.co.DeleteOffsets("simple", []store.TP{{Topic: "t"}, {Topic: "x"}})
+	if err != nil || each[0] != nil || each[1] != nil {
+		t.Errorf("offsets: %v %v", each, err)
+	}
+	b.co.TopicsDeleted([]string{"u"})
+	for i := 0; i < 1000; i++ {
+		if got, _ := b.co.Fetch("simple", nil); len(got) == 1 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	_, err = b.co.Leave("g", []core.Leaving{{MemberID: j.MemberID}})
+	must(t, err)
+	must(t, b.co.DeleteGroups([]string{"g"})[0])
+	b.restart()
+	b.wantOffset("simple", "t", -1)
+	b.wantOffset("simple", "u", -1)
+	b.wantOffset("simple", "w", 4)
+	if _, err := b.co.Describe("g"); !errors.Is(err, core.ErrNoGroup) {
+		t.Errorf("a deleted group: %v", err)
+	}
+}
+
+// TestManyAtOnce: commits of many groups from many goroutines, each group's in order.
+func TestManyAtOnce(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	b.find("g")
+	var all sync.WaitGroup
+	for g := range 40 {
+		all.Go(func() {
+			id := fmt.Sprint("g", g)
+			for i := range int64(50) {
+				if err := b.commit(id, "t", i); err != nil {
+					t.Errorf("%s: %v", id, err)
+				}
+				b.wantOffset(id, "t", i)
+			}
+		})
+	}
+	all.Wait()
+	b.restart()
+	for g := range 40 {
+		b.wantOffset(fmt.Sprint("g", g), "t", 49)
+	}
+}
+
+// TestBounds: groups take no more memory than they may, and go on with what they have.
+func TestBounds(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	b.find("g")
+	must(t, b.commit("g", "t", 1))
+	b.co.cfg.MemoryBytesMax = 1
+	if err := b.commit("g", "u", 1); !errors.Is(err, ErrNotAvailable) {
+		t.Errorf("another offset: %v", err)
+	}
+	must(t, b.commit("g", "t", 2))
+	if r := b.co.Join(context.Background(), "h", joinRequest("")); !errors.Is(r.Err, core.ErrGroupFull) {
+		t.Errorf("another member: %v", r.Err)
+	}
+	b.co.cfg.MemoryBytesMax = 1 << 30
+	big := joinRequest("")
+	big.Protocols[0].Metadata = make([]byte, 2<<20)
+	j := b.co.Join(context.Background(), "big", big)
+	must(t, j.Err)
+	s := b.co.Sync(context.Background(), "big", core.SyncRequest{MemberID: j.MemberID, Generation: j.Generation})
+	if !errors.Is(s.Err, ErrStateTooLarge) {
+		t.Errorf("a group that does not fit a record: %v", s.Err)
+	}
+	must(t, b.commit("g", "t", 3))
+}
