@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	groupKillsMax  = 40 // of the -kills
+	groupKillsMax  = 25 // of the -kills
 	committerCount = 6
 	memberCount    = 3
 )
