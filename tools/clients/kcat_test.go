@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -207,4 +208,31 @@ func digest(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("%d bytes %x", n, h.Sum(nil))
+}
+
+// TestKcatGroup: kcat as a group's only member, which goes on where the one before it had committed.
+func TestKcatGroup(t *testing.T) {
+	need(t, "kcat")
+	b := broker(t, map[string]string{"num.partitions": "2"})
+	lines := func(first, n int) string {
+		var s strings.Builder
+		for i := first; i < first+n; i++ {
+			fmt.Fprintf(&s, "line-%04d\n", i)
+		}
+		return s.String()
+	}
+	read := func(n int) string {
+		out := run(t, nil, "kcat", "-b", b.Addr(), "-G", "kcats", "-q", "-X", "auto.offset.reset=earliest", "-c", strconv.Itoa(n), "grouped")
+		got := strings.SplitAfter(strings.TrimSuffix(string(out), "\n")+"\n", "\n")
+		slices.Sort(got)
+		return strings.Join(got, "")
+	}
+	run(t, strings.NewReader(lines(0, 300)), "kcat", "-P", "-b", b.Addr(), "-t", "grouped")
+	if got := read(300); got != lines(0, 300) {
+		t.Errorf("first came %d bytes: %.200q", len(got), got)
+	}
+	run(t, strings.NewReader(lines(300, 100)), "kcat", "-P", "-b", b.Addr(), "-t", "grouped")
+	if got := read(100); got != lines(300, 100) {
+		t.Errorf("then came %d bytes: %.200q", len(got), got)
+	}
 }
