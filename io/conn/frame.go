@@ -56,6 +56,9 @@ type FrameConfig struct {
 	// the length when not all of that has, and after these 0 when the frame is whole or lost. From it a
 	// server sets a deadline.
 	Progress func(bytes int)
+	// Kept, if set, is told when a frame of which Progress was told has got its first memory, which it
+	// keeps until Progress(0): who still waits for some keeps none from others.
+	Kept func()
 	// BeforeRead, if set, is called before each read from the connection and each wait for memory, either
 	// of which may take long: the time to send what was held back. Its error ends Next.
 	BeforeRead func() error
@@ -239,6 +242,9 @@ func (r *FrameReader) body(size int) (*buf.Buffer, error) {
 	frame, err := r.cfg.Pool.GetWait(r.ctx, min(size, r.trusted))
 	if err != nil {
 		return nil, err
+	}
+	if r.waiting && r.cfg.Kept != nil {
+		r.cfg.Kept()
 	}
 	if err := r.fillFrame(frame, size); err != nil {
 		frame.Release()

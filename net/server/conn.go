@@ -57,7 +57,7 @@ type conn struct {
 	// Unix nanoseconds; 0: none. The janitor fails the connection when one has passed.
 	readDeadline, writeDeadline atomic.Int64
 	idleSince                   atomic.Int64
-	readSince, serveSince       atomic.Int64 // when the frame or barrier under way began; 0: none
+	readSince, serveSince       atomic.Int64 // when the frame got memory, when the barrier began; 0: none
 }
 
 func newConn(s *Server, listener string, nc net.Conn) *conn {

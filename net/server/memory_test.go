@@ -109,3 +109,18 @@ func TestNobodyKeepsTheMemory(t *testing.T) {
 		t.Error("the log does not say who was ended")
 	}
 }
+
+// TestAThousandKeepTheMemory: each of them takes little and stops there, and all together keep everything.
+func TestAThousandKeepTheMemory(t *testing.T) {
+	h := newScript()
+	h.produce = func(r *Request) { r.Answer(echo(r), nil) }
+	s, dial, _ := start(t, h, func(c *Config) { c.QueuedRequestBytesMax = 8 << 20; c.starvedMax = 300 * time.Millisecond })
+	whole := request(0, 1, make([]byte, 1<<20)...)
+	for range 1000 {
+		go dial().Write(whole[:40<<10])
+	}
+	eventually(t, "the budget is used up", func() bool { return s.pool.Usage().Waiting > 0 })
+	nc := dial()
+	go nc.Write(whole)
+	expect(t, nc, 1)
+}

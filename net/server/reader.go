@@ -153,7 +153,7 @@ const headerBytesMin = 8
 func (c *conn) newFrameReader() *ioconn.FrameReader {
 	return ioconn.NewFrameReader(c.ctx, c.nc, ioconn.FrameConfig{
 		Pool: c.s.pool, BytesMin: headerBytesMin, BytesMax: c.s.cfg.RequestBytesMax,
-		AheadBytes: aheadBytes, Progress: c.progress, BeforeRead: c.flush,
+		AheadBytes: aheadBytes, Progress: c.progress, Kept: c.kept, BeforeRead: c.flush,
 	})
 }
 
@@ -165,8 +165,10 @@ func (c *conn) progress(bytes int) {
 		return
 	}
 	c.readDeadline.Store(c.transferDeadline(int64(bytes)))
-	c.readSince.CompareAndSwap(0, time.Now().UnixNano())
 }
+
+// kept is told when a frame that has not come whole has got memory.
+func (c *conn) kept() { c.readSince.Store(time.Now().UnixNano()) }
 
 // readFrame reads one frame, which the caller releases. io.EOF comes only between frames.
 func (c *conn) readFrame() (*buf.Buffer, error) {

@@ -92,6 +92,7 @@ type Server struct {
 	stop     chan struct{}
 
 	starvedSince time.Time      // the janitor's
+	relief       int            // its too: how many connections go at once
 	wg           sync.WaitGroup // accept loops, janitor, connections
 }
 

@@ -1,7 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"errors"
+	"math"
+	"slices"
 	"time"
 )
 
@@ -18,10 +21,11 @@ const (
 
 // relieve is called now and then. When frames have waited for memory for long, it ends the connection
 // that has kept some the longest with a frame that does not come whole, or with requests behind a long
-// poll. A slow disk is no reason: what has reached the handler is left alone.
+// poll; at the next look, if that was not enough, two, then four: a thousand of them are gone within
+// seconds. A slow disk is no reason: what has reached the handler is left alone.
 func (s *Server) relieve(now time.Time) {
 	if s.pool.Usage().Waiting == 0 {
-		s.starvedSince = time.Time{}
+		s.starvedSince, s.relief = time.Time{}, 0
 		return
 	}
 	if s.starvedSince.IsZero() {
@@ -30,17 +34,22 @@ func (s *Server) relieve(now time.Time) {
 	if now.Sub(s.starvedSince) < s.cfg.starvedMax {
 		return
 	}
-	var victim *conn
-	oldest := now.Add(-s.cfg.starvedMax).UnixNano()
+	type keeper struct {
+		c     *conn
+		since int64
+	}
+	var keepers []keeper
 	for _, c := range s.list() {
-		if since := c.keepsSince(); since != 0 && since < oldest {
-			victim, oldest = c, since
+		if since := c.keepsSince(); since != 0 && since < now.Add(-s.cfg.starvedMax).UnixNano() {
+			keepers = append(keepers, keeper{c, since})
 		}
 	}
-	if victim != nil {
-		victim.fail(ErrStarving)
-		s.starvedSince = now // give the others time to get on
+	slices.SortFunc(keepers, func(a, b keeper) int { return cmp.Compare(a.since, b.since) })
+	s.relief = max(1, s.relief)
+	for _, k := range keepers[:min(s.relief, len(keepers))] {
+		k.c.fail(ErrStarving)
 	}
+	s.relief = min(2*s.relief, math.MaxInt16)
 }
 
 // keepsSince is from when on the connection has kept memory without getting on, in Unix nanoseconds; 0
