@@ -31,8 +31,11 @@ lint:
 cross:
 	go test -timeout 30m -run TestCrossCompile ./tools/lint -cross
 
+# The bare programs, then the broker beside them; bin/platter bench --help says what else can be measured.
 bench: build
-	bin/platter bench --help
+	bin/platter bench ceiling
+	bin/platter bench produce
+	bin/platter bench fetch
 
 clean:
 	rm -rf bin
