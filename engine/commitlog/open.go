@@ -91,6 +91,7 @@ func (l *Log) load(ctx context.Context, infos []disk.Info) (err error) {
 		sure = end
 	}
 	l.ends = Ends{Start: max(first, l.o.LogStartOffset), Written: end, Durable: max(sure, first)}
+	l.unsynced = max(0, end-l.ends.Durable) // what the last process may have answered for only after a sync
 	if end < l.o.RecoveryPoint {
 		l.logf("ends at %d, below the recovery point %d", end, l.o.RecoveryPoint)
 		l.dirty = true

@@ -395,3 +395,24 @@ func TestRetentionOnAFullDisk(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 }
+
+// A process dies between the write and the sync that flush.messages asks for. When the client sends its batch
+// again, the answer must not come before the sync either.
+func TestRetryAfterDeathIsSynced(t *testing.T) {
+	for seed := range uint64(16) {
+		r := newRig(t, nil)
+		again := func() batch.Batch {
+			return records(3, 500, func(b *batch.Builder) { b.ProducerID, b.ProducerEpoch, b.BaseSequence = 7, 0, 0 })
+		}
+		r.mustAppend(again())
+		r.cfg.FlushMessages = 1
+		r.kill()
+		if a := r.mustAppend(again()); !a.Duplicate || a.LastOffset != 2 {
+			t.Fatalf("%+v", a)
+		}
+		r.crash(seed)
+		if e := r.log.Ends(); e.Written != 3 {
+			t.Fatalf("seed %d: an acknowledged batch is lost: %+v", seed, e)
+		}
+	}
+}
