@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -55,6 +56,7 @@ func (o Options) Consume(ctx context.Context, w io.Writer, c ConsumeOptions) err
 		kgo.FetchMaxPartitionBytes(8 << 20),
 		// Control records tell that a partition's end was reached even when nothing else does.
 		kgo.KeepControlRecords(),
+		kgo.KeepRetryableFetchErrors(), // those that last are an end, too
 	}
 	if c.Committed {
 		opts = append(opts, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
@@ -112,6 +114,9 @@ type reader struct {
 	written  int64
 	buf      []byte
 	progress *Progress
+
+	failing      error // of the fetches since failingSince, which are tried again; nil: they go well
+	failingSince time.Time
 }
 
 // errDone ends the reading without being an error.
@@ -138,6 +143,8 @@ func (r *reader) run(ctx context.Context, o Options, cl *kgo.Client) error {
 			return nil
 		case err != nil:
 			return err
+		case r.bounded && r.failing != nil && time.Since(r.failingSince) > o.Timeout:
+			return r.failing
 		case timedOut:
 			ping, cancel := context.WithTimeout(ctx, o.Timeout)
 			err := cl.Ping(ping)
@@ -154,7 +161,14 @@ func (r *reader) take(fetches kgo.Fetches) error {
 	for _, e := range fetches.Errors() {
 		switch {
 		case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded):
+		case errors.Is(e.Err, kerr.CorruptMessage): // asking again would not mend it
+			return fmt.Errorf("%s [%d]: the records that come next are corrupt on the broker's disk (%s)",
+				e.Topic, e.Partition, kerr.CorruptMessage.Message)
 		case kerr.IsRetriable(e.Err), kgo.IsRetryableBrokerErr(e.Err):
+			if r.failing == nil {
+				r.failingSince = time.Now()
+			}
+			r.failing = topicError(fmt.Sprintf("%s [%d]", e.Topic, e.Partition), e.Err, "")
 		default:
 			return topicError(fmt.Sprintf("%s [%d]", e.Topic, e.Partition), e.Err, "")
 		}
@@ -194,6 +208,7 @@ func (r *reader) partition(partition int32, records []*kgo.Record) error {
 func (r *reader) write(rec *kgo.Record) error {
 	r.buf = r.Format(r.buf, rec)
 	r.written++
+	r.failing = nil
 	r.progress.Add(1)
 	if r.Unbuffered || len(r.buf) >= writeBytes {
 		if err := r.flush(); err != nil {

@@ -29,7 +29,7 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	}
 	l.grow = o.FS.Caps(o.Dir).Preallocate
 	l.env = &segment.Env{
-		FS: o.FS, Handles: o.Handles, Dir: o.Dir, Logf: l.logf,
+		FS: o.FS, Handles: o.Handles, Dir: o.Dir, Logf: l.o.Logf,
 		IntervalBytes: func() int64 { return l.cfg.Load().IndexIntervalBytes },
 	}
 	infos, err := o.FS.ReadDir(o.Dir)

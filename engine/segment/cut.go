@@ -182,7 +182,7 @@ func (s *Segment) Verify(ctx context.Context, pace func(bytes int64)) error {
 			b, known := s.badAt(pos)
 			if !known {
 				b = resync(f, pos, size, next, end, err)
-				s.logf("%s: bad from %d to %d, offsets %d to %d: %v", s.path, b.Pos, b.End, b.Offset, b.NextOffset-1, err)
+				s.logf("%s: bytes %d to %d are bad and not served, offsets %d to %d: %v", s.path, b.Pos, b.End, b.Offset, b.NextOffset-1, err)
 				s.mu.Lock()
 				s.addBad(b)
 				s.mu.Unlock()

@@ -127,7 +127,7 @@ func (s *Segment) rescan(f disk.File, size int64, m mark, p Pass) (scanned, erro
 		}
 		b := resync(f, out.size, size, out.end, p.Sure, err)
 		s.addBad(b)
-		s.logf("%s: bad from %d to %d, offsets %d to %d: %v", s.path, b.Pos, b.End, b.Offset, b.NextOffset-1, err)
+		s.logf("%s: bytes %d to %d are bad and not served, offsets %d to %d: %v", s.path, b.Pos, b.End, b.Offset, b.NextOffset-1, err)
 		out.size, out.end = b.End, b.NextOffset
 		s.tail.push(boundary{last: b.NextOffset - 1, end: b.End})
 	}

@@ -277,7 +277,7 @@ func (s *Store) options(d *dataDir, tp TP, c commitlog.Config) commitlog.Options
 			return d.starts.lower(offset, tp)
 		},
 		Background: s.work.run,
-		Logf:       func(format string, args ...any) { s.log.Info(fmt.Sprintf(format, args...), "log", tp.String()) },
+		Logf:       func(format string, args ...any) { s.log.Warn(fmt.Sprintf(format, args...), "log", tp.String()) },
 	}
 }
 
