@@ -59,6 +59,10 @@ func (o Options) admin(ctx context.Context) (*kadm.Client, error) {
 // cause shortens the client's errors to what a user can act on.
 func cause(err error) error {
 	var op *net.OpError
+	var shards *kadm.ShardErrors // one error for each broker that was asked
+	if errors.As(err, &shards) && len(shards.Errs) > 0 {
+		err = fmt.Errorf("%w (%s)", shards.Errs[0].Err, shards.Name)
+	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return errors.New("connection refused (is a broker running there?)")

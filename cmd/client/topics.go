@@ -321,8 +321,12 @@ func writeJSON[T any](w io.Writer, list []T) error {
 	if list == nil {
 		list = []T{}
 	}
+	return writeDocument(w, list)
+}
+
+func writeDocument(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(list)
+	return enc.Encode(v)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,15 +35,16 @@ func (f *clientFlags) options() (client.Options, error) {
 func topicCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topic",
-		Short: "Create, list, describe and delete topics",
+		Short: "Create, list, describe, alter and delete topics",
 		Example: `  platter topic create access -p 4
   platter topic list
   platter topic describe access
+  platter topic alter access -p 8 --config retention.ms=86400000
   platter topic delete access`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(topicCreateCommand(), topicListCommand(), topicDescribeCommand(), topicDeleteCommand())
+	cmd.AddCommand(topicCreateCommand(), topicListCommand(), topicDescribeCommand(), topicAlterCommand(), topicDeleteCommand())
 	return cmd
 }
 
@@ -63,9 +63,9 @@ func topicCreateCommand() *cobra.Command {
 			n.Names = args
 			n.Configs = map[string]string{}
 			for _, c := range configs {
-				name, value, ok := strings.Cut(c, "=")
-				if !ok || name == "" {
-					return usagef("--config %s: not name=value", c)
+				name, value, err := assignment("--config", c)
+				if err != nil {
+					return err
 				}
 				n.Configs[name] = value
 			}
@@ -119,6 +119,48 @@ func topicDescribeCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func topicAlterCommand() *cobra.Command {
+	var f clientFlags
+	var c client.TopicChange
+	var set, remove []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "alter NAME...",
+		Short: "Add partitions to topics, change their settings",
+		Long: `Adds partitions to topics and changes their settings, all settings of a topic or none of them.
+
+Partitions can only become more. A key's records go to another partition then: what was written before
+stays where it is.`,
+		Example: `  platter topic alter access -p 8
+  platter topic alter access --config retention.ms=86400000 --delete-config segment.bytes
+  platter topic alter access -p 8 --validate-only`,
+		Args: someArguments("a topic's name"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.Topics = args
+			var err error
+			if c.Settings, err = settings(change{"--config", client.Set, set}, change{"--delete-config", client.Delete, remove}); err != nil {
+				return err
+			}
+			switch {
+			case cmd.Flags().Changed("partitions") && c.Partitions < 1:
+				return usagef("--partitions must be at least 1")
+			case c.Partitions == 0 && len(c.Settings) == 0:
+				return usagef("nothing to alter: give --partitions, --config or --delete-config")
+			}
+			return f.do(cmd, func(ctx context.Context, o client.Options) error {
+				return o.AlterTopics(ctx, cmd.OutOrStdout(), c, asJSON)
+			})
+		},
+	}
+	f.bind(cmd.Flags())
+	cmd.Flags().Int32VarP(&c.Partitions, "partitions", "p", 0, "partitions that the topics shall have in all")
+	cmd.Flags().StringArrayVar(&set, "config", nil, "a setting to set, name=value; may be repeated")
+	cmd.Flags().StringArrayVar(&remove, "delete-config", nil, "a setting to put back to the broker's default, by name; may be repeated")
+	cmd.Flags().BoolVar(&c.DryRun, "validate-only", false, "only say whether it could be done")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
 }

@@ -85,7 +85,7 @@ func (h *Handler) alter(ctx context.Context, r resource, times int, dry bool, ch
 				return nil, err
 			}
 			if err := check(next); err != nil {
-				return nil, refuse(bad, "invalid config value for resource %s: %v", r.name, err)
+				return nil, refuse(bad, "%v", err)
 			}
 			return next, nil
 		}
