@@ -121,6 +121,6 @@ func TestAThousandKeepTheMemory(t *testing.T) {
 	}
 	eventually(t, "the budget is used up", func() bool { return s.pool.Usage().Waiting > 0 })
 	nc := dial()
-	go nc.Write(whole)
+	go nc.Write(request(0, 1, make([]byte, 32<<10)...)) // it waits for memory, and never keeps any for long
 	expect(t, nc, 1)
 }
