@@ -45,7 +45,10 @@ func TestKafkaGo(t *testing.T) {
 
 func kafkaGoWrite(t *testing.T, ctx context.Context, addr, topic string, codec kafka.Compression, first, count int) {
 	t.Helper()
-	w := &kafka.Writer{Addr: kafka.TCP(addr), Topic: topic, Balancer: byNumber{}, Compression: codec, RequiredAcks: kafka.RequireAll, BatchTimeout: 5 * time.Millisecond}
+	// The transport that writers share by default remembers for seconds which topics there are.
+	own := &kafka.Transport{}
+	defer own.CloseIdleConnections()
+	w := &kafka.Writer{Addr: kafka.TCP(addr), Topic: topic, Balancer: byNumber{}, Compression: codec, RequiredAcks: kafka.RequireAll, BatchTimeout: 5 * time.Millisecond, Transport: own}
 	defer w.Close()
 	var ms []kafka.Message
 	for i := first; i < first+count; i++ {
