@@ -75,6 +75,7 @@ Start one with 'platter broker', then point any Kafka client at 127.0.0.1:9092.`
 		topicCommand(),
 		configCommand(),
 		clusterCommand(),
+		groupCommand(),
 		produceCommand(),
 		consumeCommand(),
 		benchCommand(),
