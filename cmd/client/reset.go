@@ -193,10 +193,10 @@ func (r *ResetOptions) scope(ctx context.Context, adm *kadm.Client, current map[
 	}), nil
 }
 
-// listed is what the leaders say of the partitions.
-type listed struct{ starts, ends, times kadm.ListedOffsets }
+// logEnds is what the leaders say of the partitions.
+type logEnds struct{ starts, ends, times kadm.ListedOffsets }
 
-func listFor(ctx context.Context, adm *kadm.Client, goal Goal, topics []string) (l listed, err error) {
+func listFor(ctx context.Context, adm *kadm.Client, goal Goal, topics []string) (l logEnds, err error) {
 	if l.starts, err = adm.ListStartOffsets(ctx, topics...); err != nil {
 		return l, cause(err)
 	}
@@ -213,7 +213,7 @@ func listFor(ctx context.Context, adm *kadm.Client, goal Goal, topics []string) 
 
 // offset is the new offset of a partition. One outside of the log is moved to its start or end, with a note,
 // as Kafka's tool does.
-func (l *listed) offset(goal Goal, k partitionKey, current *int64, notes io.Writer) (int64, error) {
+func (l *logEnds) offset(goal Goal, k partitionKey, current *int64, notes io.Writer) (int64, error) {
 	start, err := lookup(l.starts, k.topic, k.partition)
 	if err != nil {
 		return 0, err
