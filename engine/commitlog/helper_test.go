@@ -26,7 +26,8 @@ type rig struct {
 }
 
 func newRig(t testing.TB, change func(*Config)) *rig {
-	r := &rig{t: t, fs: memdisk.New(memdisk.Options{}), clock: &simClock{ms: 5_000_000}, cfg: DefaultConfig(), ioErr: make(chan error, 8)}
+	c := &simClock{ms: 5_000_000}
+	r := &rig{t: t, fs: memdisk.New(memdisk.Options{Clock: c}), clock: c, cfg: DefaultConfig(), ioErr: make(chan error, 8)}
 	if change != nil {
 		change(&r.cfg)
 	}

@@ -329,7 +329,7 @@ func (l *Log) offsetBack(bytes int64) (int64, error) {
 	return segs[0].Base, nil
 }
 
-// replay applies the batches from offset on.
+// replay applies the batches from offset on. When they were appended, the file's time tells, not the records'.
 func (l *Log) replay(from int64, segs []*segment.Segment) error {
 	const commitEvery = 1024
 	n := 0
@@ -337,8 +337,12 @@ func (l *Log) replay(from int64, segs []*segment.Segment) error {
 		if s.End() <= from || s.SizeBytes() == 0 {
 			continue
 		}
-		err := s.Scan(from, func(b batch.Batch) error {
-			l.producers.Apply(producerBatch(b, 0))
+		in, err := l.o.FS.Stat(s.Path())
+		if err != nil {
+			return err
+		}
+		err = s.Scan(from, func(b batch.Batch) error {
+			l.producers.Apply(producerBatch(b, in.ModTimeMs))
 			if n++; n%commitEvery == 0 {
 				l.producers.Commit()
 			}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"platter/engine/batch"
 	"platter/engine/segment"
@@ -321,7 +320,7 @@ func TestRollByAppendTime(t *testing.T) {
 // not keep their segments for as long.
 func TestRetentionDoesNotBelieveTheFuture(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.SegmentBytes, c.RetentionMs = 1000, 60_000 })
-	nowMs := time.Now().UnixMilli()
+	nowMs := r.clock.ms
 	for range 5 {
 		bl := batch.NewBuilder()
 		bl.Add(nowMs*1000, nil, make([]byte, 800))
@@ -414,5 +413,30 @@ func TestRetryAfterDeathIsSynced(t *testing.T) {
 		if e := r.log.Ends(); e.Written != 3 {
 			t.Fatalf("seed %d: an acknowledged batch is lost: %+v", seed, e)
 		}
+	}
+}
+
+// Records may carry times of long ago. Their producers are known on after a restart for as long as others: by when
+// they wrote.
+func TestProducersOfOldRecordsOutliveARestart(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.RetentionMs = -1 })
+	old := func() batch.Batch {
+		return records(2, 10, func(b *batch.Builder) { b.ProducerID, b.ProducerEpoch, b.BaseSequence = 7, 0, 0 })
+	}
+	r.clock.ms += 10 * r.cfg.ProducerIDExpirationMs
+	r.mustAppend(old())
+	r.kill()
+	now := r.clock.ms
+	if _, err := r.log.Retain(now, 2); err != nil {
+		t.Fatal(err)
+	}
+	if a := r.mustAppend(old()); !a.Duplicate {
+		t.Fatalf("a batch that was sent again is stored twice: %+v", a)
+	}
+	if _, err := r.log.Retain(now+r.cfg.ProducerIDExpirationMs, 2); err != nil {
+		t.Fatal(err)
+	}
+	if ps := r.log.Producers(); len(ps) > 0 {
+		t.Fatalf("%+v have not expired", ps)
 	}
 }

@@ -117,7 +117,7 @@ func (m *simModel) adopt(l *Log, powerCut bool, checkpointed int64) error {
 func (m *simModel) settle(e Ends) {
 	m.maybe, m.lowEnd, m.newStart, m.emptied = nil, -1, -1, -1
 	m.promised = min(m.promised, m.end)
-	m.gathered = 0
+	m.gathered = e.Written - e.Durable
 	m.startLow = min(m.startLow, m.start)
 }
 
