@@ -64,6 +64,9 @@ func (h *Handler) listOffset(req *kmsg.ListOffsetsRequest, tp store.TP, q *kmsg.
 	if since, ok := askSince[q.Timestamp]; ok && req.Version < since {
 		return refuse(UnsupportedVersion, "timestamp %d needs version %d", q.Timestamp, since)
 	}
+	if q.Timestamp < askEarliestPending {
+		return refuse(UnsupportedVersion, "timestamp %d is no question that is known", q.Timestamp)
+	}
 	part, err := h.leader(tp)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ var table = []struct {
 	{batch.ErrInvalid, InvalidRecord},
 	{batch.ErrTimestamp, InvalidTimestamp},
 	{batch.ErrCodec, UnsupportedCompressionType},
-	{batch.ErrInflate, CorruptMessage},
+	{batch.ErrInflate, InvalidRecord}, // the CRC is right: sending it again would not help
 	{batch.ErrBomb, MessageTooLarge},
 	{batch.ErrKeyRequired, InvalidRecord},
 

@@ -49,6 +49,7 @@ func TestListOffsets(t *testing.T) {
 		{"earliest local", "t", 8, -4, 0, -1, api.None},
 		{"latest tiered", "t", 9, -5, -1, -1, api.None},
 		{"earliest pending upload", "t", 11, -6, -1, -1, api.None},
+		{"a question to come", "t", 11, -7, -1, -1, api.UnsupportedVersion},
 		{"latest of nothing", "empty", 7, -1, 0, -1, api.None},
 		{"time in nothing", "empty", 7, 5, -1, -1, api.None},
 		{"max timestamp of nothing", "empty", 7, -3, -1, -1, api.None},

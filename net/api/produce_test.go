@@ -84,6 +84,7 @@ func TestProduceRefusals(t *testing.T) {
 		{"too large", 9, "tiny", 0, 1, records(1000, strings.Repeat("x", 200)), api.MessageTooLarge},
 		{"zstd too early", 6, "t", 0, 1, compressed(batch.Zstd), api.UnsupportedCompressionType},
 		{"zstd", 7, "t", 0, 1, compressed(batch.Zstd), api.None},
+		{"no gzip in it", 9, "t", 0, 1, resealed(func(p []byte) { p[22] |= byte(batch.Gzip) }), api.InvalidRecord},
 		{"transactional batch", 9, "t", 0, 1, transactional(), api.TransactionalIDAuthorizationFailed},
 		{"control batch", 9, "t", 0, 1, resealed(func(p []byte) { p[22] |= 1 << 5 }), api.InvalidRecord},
 		{"lying count", 9, "t", 0, 1, resealed(func(p []byte) { binary.BigEndian.PutUint32(p[57:], 9) }), api.InvalidRecord},

@@ -112,7 +112,7 @@ func newReplica(c Config, log partitionLog) *Replica {
 	return r
 }
 
-// State returns one consistent look. currentEpoch -1 checks nothing; another one is compared with the
+// State returns one consistent look. currentEpoch below 0 checks nothing; another one is compared with the
 // leader epoch: ErrFencedEpoch, ErrUnknownEpoch. A replica that is not the leader is no error here.
 func (r *Replica) State(currentEpoch int32) (State, error) {
 	v, s := r.look()
@@ -147,7 +147,7 @@ func (v *view) check(currentEpoch int32) error {
 	switch {
 	case v.stopped:
 		return ErrUnknownPartition
-	case currentEpoch == -1 || currentEpoch == v.epoch:
+	case currentEpoch < 0 || currentEpoch == v.epoch:
 		return nil
 	case currentEpoch < v.epoch:
 		return fmt.Errorf("%w: %d, now %d", ErrFencedEpoch, currentEpoch, v.epoch)

@@ -149,7 +149,7 @@ func TestEpochsAndReads(t *testing.T) {
 	l := &fakeLog{start: 2, end: 10}
 	r := newReplica(Config{Self: 1, MinISR: 1, HighWatermark: 99}, l)
 	assign(t, r, 5, 1, 1, 2)
-	for epoch, want := range map[int32]error{-1: nil, 5: nil, 4: ErrFencedEpoch, 6: ErrUnknownEpoch} {
+	for epoch, want := range map[int32]error{-1: nil, -5: nil, 5: nil, 4: ErrFencedEpoch, 6: ErrUnknownEpoch} {
 		if _, err := r.State(epoch); !errors.Is(err, want) {
 			t.Errorf("epoch %d: %v", epoch, err)
 		}
