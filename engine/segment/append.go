@@ -119,7 +119,7 @@ func (s *Segment) flushIndexes(force bool) error {
 		return nil
 	}
 	s.indexDirty = true
-	// Times first: they may run ahead of the offsets, but must not lag (see resumeAt).
+	// Times first: they may run ahead of the offsets, but must not lag (see resume).
 	err := s.times.write(s)
 	if err == nil {
 		err = s.offsets.write(s)

@@ -64,7 +64,7 @@ type Scanner struct {
 
 	head  [batch.HeaderBytes]byte // of the current batch
 	cur   batch.Batch
-	win   []byte // what of the file is buffered, from winPos
+	win   []byte // what of the file is buffered, from winAt
 	winAt int64
 	chunk *[]byte
 }

@@ -2,7 +2,7 @@
 // truly serves, and the only table from our errors to Kafka's codes (errors.go).
 //
 // Produce and Fetch are hot: their bytes are views on the request's frame and ranges of the log's files,
-// never copies. All other messages are decoded and encoded with kmsg, within smallBytesMax.
+// never copies. All other messages are decoded and encoded with kmsg, within wire.BodyBytesMax.
 package api
 
 import (
