@@ -19,6 +19,7 @@ func (b *Broker) startGroups() *group.Coordinator {
 	}))
 	b.node.Watch(groups)
 	groups.RolesChanged(nil)
+	b.metrics.WatchGroups(groups.Stats)
 	b.atStop("the group coordinator", func(context.Context) error {
 		groups.Close()
 		return nil

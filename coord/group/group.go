@@ -87,7 +87,7 @@ type Config struct {
 	MetadataBytesMax  int           // offset.metadata.max.bytes
 	Retention         time.Duration // offsets.retention.minutes
 	RetentionCheck    time.Duration // offsets.retention.check.interval.ms
-	MemoryBytesMax    int64         // what all groups together may take; 0: a quarter of a GiB
+	MemoryBytesMax    int64         // groups.memory.max.bytes: what all groups together may take
 }
 
 // Controller makes the topic (*controller.Controller).
@@ -104,6 +104,7 @@ type Coordinator struct {
 	jobs  sync.WaitGroup
 	loads chan struct{} // bounds the shards that load at a time
 	bytes atomic.Int64  // what all groups take, roughly
+	quiet atomic.Int64  // no warning about what clients do before this time, in ms
 
 	creating sync.Mutex // one creation of the topic at a time
 
@@ -118,9 +119,6 @@ type Coordinator struct {
 func New(c Config) *Coordinator {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.MemoryBytesMax <= 0 {
-		c.MemoryBytesMax = 256 << 20
 	}
 	co := &Coordinator{
 		cfg: c, names: newNames(), loads: make(chan struct{}, loadersMax),
@@ -179,6 +177,18 @@ func (c *Coordinator) shard(partition int32) (*shard, error) {
 		return nil, fmt.Errorf("%w: partition %d of %s", ErrNotCoordinator, partition, Topic)
 	}
 	return s, nil
+}
+
+// quietMs is how long one warning about what clients do stands for those that would follow.
+const quietMs = 1000
+
+// warn logs what clients bring about, at a bounded rate.
+func (c *Coordinator) warn(msg string, args ...any) {
+	now := c.cfg.Clock.NowMs()
+	if until := c.quiet.Load(); now < until || !c.quiet.CompareAndSwap(until, now+quietMs) {
+		return
+	}
+	c.cfg.Log.Warn(msg, args...)
 }
 
 // all is the shards as they are now.

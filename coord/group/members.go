@@ -33,7 +33,7 @@ func (c *Coordinator) Join(ctx context.Context, group string, r core.JoinRequest
 		case r.MemberID != "" && s.groups[group] == nil:
 			wait <- refused(core.ErrUnknownMember)
 		case c.full() && (r.MemberID == "" || s.groups[group].IsPending(r.MemberID)):
-			c.cfg.Log.Warn("groups take all the memory that they may; a member is refused", "group", group, "bytes", c.bytes.Load())
+			c.warn("groups take all the memory that they may; a member is refused", "group", group, "bytes", c.bytes.Load())
 			wait <- refused(core.ErrGroupFull)
 		default:
 			e := s.group(group, now)

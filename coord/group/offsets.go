@@ -32,6 +32,9 @@ type CommitRequest struct {
 	Offsets     []Committed // their Err is set when they were not stored
 }
 
+// commitRecordsMax bounds the offsets of one request; as many do not fit a batch of any usual size.
+const commitRecordsMax = 1 << 20
+
 // Commit stores offsets, and returns when they are committed. An error is for all of them.
 func (c *Coordinator) Commit(r *CommitRequest) error {
 	s, err := c.find(r.Group)
@@ -64,6 +67,11 @@ func (s *shard) commit(r *CommitRequest, now int64, done chan error) {
 	it := &item{}
 	for i := range r.Offsets {
 		s.prepare(e, r, &r.Offsets[i], now, it)
+		if len(it.records) > commitRecordsMax {
+			done <- fmt.Errorf("%w: more than %d offsets", ErrCommitTooLarge, commitRecordsMax)
+			s.settle(e)
+			return
+		}
 	}
 	it.done = func(err error) {
 		if err == nil {
@@ -90,7 +98,7 @@ func (s *shard) prepare(e *entry, r *CommitRequest, o *Committed, now int64, it 
 		o.Err = fmt.Errorf("%w: %d bytes, at most %d", ErrMetadataTooLarge, len(o.Metadata), max)
 		return
 	case !known && s.c.full():
-		s.c.cfg.Log.Warn("groups take all the memory that they may; an offset is refused", "group", r.Group, "bytes", s.c.bytes.Load())
+		s.c.warn("groups take all the memory that they may; an offset is refused", "group", r.Group, "bytes", s.c.bytes.Load())
 		o.Err = fmt.Errorf("%w: groups take all the memory that they may", ErrNotAvailable)
 		return
 	}

@@ -27,5 +27,6 @@ func FromSettings(b *config.Broker, c Config) Config {
 	c.MetadataBytesMax = b.Int("offset.metadata.max.bytes")
 	c.Retention = time.Duration(b.Int64("offsets.retention.minutes")) * time.Minute
 	c.RetentionCheck = time.Duration(b.Int64("offsets.retention.check.interval.ms")) * time.Millisecond
+	c.MemoryBytesMax = b.Int64("groups.memory.max.bytes")
 	return c
 }

@@ -226,7 +226,7 @@ func (s *shard) store(e *entry, st *core.Store) {
 		records: []rec{{key, record.AppendGroup(nil, &st.Snapshot)}},
 		done: func(err error) {
 			if err != nil {
-				s.c.cfg.Log.Warn("a group's state could not be stored", "group", e.ID(), "generation", st.Snapshot.Generation, "err", err)
+				s.c.warn("a group's state could not be stored", "group", e.ID(), "generation", st.Snapshot.Generation, "err", err)
 			}
 			s.act(e, e.Stored(s.now(), st, stateError(err)))
 		},
@@ -245,7 +245,7 @@ func (s *shard) forget(e *entry, tps []store.TP, done func(error)) {
 				e.Forget(tp)
 			}
 		} else {
-			s.c.cfg.Log.Warn("offsets could not be deleted", "group", e.ID(), "count", len(tps), "err", err)
+			s.c.warn("offsets could not be deleted", "group", e.ID(), "count", len(tps), "err", err)
 		}
 		if done != nil {
 			done(err)

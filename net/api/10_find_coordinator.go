@@ -49,7 +49,7 @@ func (h *Handler) coordinator(c call, kind int8, rc *kmsg.FindCoordinatorRespons
 	}
 	id, err := h.Groups.Leader(c.ctx, rc.Key)
 	if err != nil {
-		h.Log.Warn("a group has no coordinator", "group", rc.Key, "err", err)
+		h.rejects.Warn("a group has no coordinator", "group", rc.Key, "err", err)
 		return err
 	}
 	b := broker(h.Image(), id)

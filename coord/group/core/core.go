@@ -174,6 +174,9 @@ func (g *Group) State() State { return g.state }
 // Generation counts rebalances; 0: there was none.
 func (g *Group) Generation() int32 { return g.generation }
 
+// Size is the number of members.
+func (g *Group) Size() int { return len(g.members) }
+
 // ProtocolType is what the members said of themselves ("consumer"); "": there never was one.
 func (g *Group) ProtocolType() string { return g.protocolType }
 

@@ -69,7 +69,7 @@ func (g *Group) join(now int64, r *JoinRequest) error {
 			g.remove(m)
 		}
 		return ErrGroupFull
-	case !g.supports(r):
+	case len(r.Protocols) > protocolsMax, !g.supports(r):
 		return ErrInconsistentProtocol
 	case r.MemberID == "":
 		return g.joinNew(now, r)
@@ -99,6 +99,9 @@ func (g *Group) accepts(m *member) bool {
 	}
 	return m != nil || len(g.members) < g.cfg.SizeMax && len(g.pending) < pendingMax
 }
+
+// protocolsMax bounds the protocols of one member: they are compared with each other.
+const protocolsMax = 256
 
 // pendingMax bounds the member ids that were given out and not used yet.
 const pendingMax = 10_000
