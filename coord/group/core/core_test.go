@@ -25,7 +25,7 @@ type script struct {
 }
 
 func TestTranscripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		s := &script{cfg: Config{SessionMinMs: 6000, SessionMaxMs: 60000, SizeMax: 1000}}
 		s.g = New(&s.cfg, "g", 0)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
