@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -159,7 +160,7 @@ func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error 
 	}
 	dir, _ := b.o.Config.Value("coordinator.dir")
 	if dir == "" {
-		dir = filepath.Join(b.o.Config.List("log.dirs")[0], ".coordinator")
+		dir = coordinatorDir(b.fs, b.o.Config.List("log.dirs"))
 	}
 	addr, _ := b.o.Config.Value("coordinator.listener")
 	zk, err := zkserver.Start(ctx, zkserver.Config{
@@ -177,6 +178,19 @@ func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error 
 	go b.watchCoordinator(zk)
 	b.atStop("the coordinator", func(context.Context) error { return zk.Close() })
 	return nil
+}
+
+// coordinatorDir is where the coordinator inside keeps its tree: in the first data directory that has one,
+// since the order of log.dirs is free, else in the first.
+func coordinatorDir(fs disk.FS, dataDirs []string) string {
+	const name, lock = ".coordinator", ".lock"
+	for _, d := range dataDirs {
+		infos, _ := fs.ReadDir(filepath.Join(d, name)) // what cannot be read is told of by the store
+		if slices.ContainsFunc(infos, func(in disk.Info) bool { return in.Name != lock }) {
+			return filepath.Join(d, name)
+		}
+	}
+	return filepath.Join(dataDirs[0], name)
 }
 
 // watchCoordinator says it aloud when the coordinator ends by itself (a failed sync): partitions are led

@@ -3,6 +3,9 @@ package broker
 import (
 	"net"
 	"testing"
+
+	"platter/io/disk"
+	"platter/io/memdisk"
 )
 
 func TestShareOut(t *testing.T) {
@@ -34,6 +37,28 @@ func TestReachable(t *testing.T) {
 		}
 		if got := reachable(a); got != want {
 			t.Errorf("%s is reached at %s, want %s", listening, got, want)
+		}
+	}
+}
+
+func TestTheCoordinatorStaysWhenDataDirectoriesAreReordered(t *testing.T) {
+	fs := memdisk.New(memdisk.Options{})
+	if got := coordinatorDir(fs, []string{"/a", "/b"}); got != "/a/.coordinator" {
+		t.Errorf("at first it is at %s", got)
+	}
+	for _, path := range []string{"/a/.coordinator/.lock", "/a/.coordinator/log.0000000000000001", "/b/.coordinator/.lock"} {
+		if err := fs.MkdirAll(path[:len("/a/.coordinator")]); err != nil {
+			t.Fatal(err)
+		}
+		f, err := fs.Open(path, disk.Create)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+	}
+	for _, dirs := range [][]string{{"/a", "/b"}, {"/b", "/a"}, {"/c", "/b", "/a"}} {
+		if got := coordinatorDir(fs, dirs); got != "/a/.coordinator" {
+			t.Errorf("with log.dirs %v it is at %s", dirs, got)
 		}
 	}
 }
