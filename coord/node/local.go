@@ -68,8 +68,10 @@ func (l *local) LeaderAndISR(ctx context.Context, to cluster.Broker, r controlle
 	if r.Full {
 		l.stopStrays(states)
 	}
+	absent := l.absent(states)
 	errs := n.Host().Apply(states)
 	l.replaceStale(states, errs)
+	l.reportEmpty(states, errs, absent)
 	for i := range errs {
 		if errs[i] == nil && n.store.Get(states[i].TP) == nil { // it was served, until its directory failed
 			errs[i] = fmt.Errorf("%s: %w", states[i].TP, store.ErrOffline)
@@ -96,6 +98,39 @@ func (n *Node) partitionState(p *controller.PartitionState) host.PartitionState 
 		New:             p.New,
 		MinISR:          n.cfg.MinISR(overrides),
 		Config:          n.cfg.LogConfig(overrides),
+	}
+}
+
+// absent are the partitions that the cluster has known for a while and of which there is no log here, or one of
+// an earlier topic of the same name.
+func (l *local) absent(states []host.PartitionState) (at []int) {
+	for i := range states {
+		s := &states[i]
+		if s.New {
+			continue
+		}
+		if id := l.n.store.TopicID(s.TP); l.n.store.Get(s.TP) == nil || id != (store.UUID{}) && id != s.TopicID {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// reportEmpty says it aloud when partitions that were absent are served now.
+func (l *local) reportEmpty(states []host.PartitionState, errs []error, absent []int) {
+	const shown = 10
+	var names []string
+	count := 0
+	for _, i := range absent {
+		if errs[i] != nil {
+			continue
+		}
+		if count++; count <= shown {
+			names = append(names, fmt.Sprintf("%s-%d", states[i].TP.Topic, states[i].TP.Partition))
+		}
+	}
+	if count > 0 {
+		l.n.log("partitions start empty, since no log of theirs is here: if they had records, those are lost", "count", count, "partitions", names)
 	}
 }
 

@@ -60,6 +60,12 @@ func (l *logged) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+func (l *logged) contains(s string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), s)
+}
+
 // neverWaited: the broker did not wait for a former session of its own to expire.
 func (m *machine) neverWaited() {
 	m.t.Helper()
@@ -370,6 +376,41 @@ func TestIdentityLost(t *testing.T) {
 			}
 			if a := m.produce(store.TP{Topic: "t", Partition: 1}); a.BaseOffset != 1 {
 				t.Errorf("the log goes on at %d", a.BaseOffset)
+			}
+		})
+	}
+}
+
+// TestLogsLost: a partition whose directory is gone, or that of another topic, starts empty, and not silently.
+func TestLogsLost(t *testing.T) {
+	for name, lose := range map[string]func(m *machine) error{
+		"directory gone": func(m *machine) error { return m.disk.Rename("/data/t-1", "/elsewhere") },
+		"another topic's": func(m *machine) error {
+			f, err := m.disk.Open("/data/t-1/partition.metadata", disk.Create)
+			if err != nil {
+				return err
+			}
+			_, err = f.WriteV([][]byte{[]byte("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAMQ")}, 0)
+			return errors.Join(err, f.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.mustStart()
+			m.create("t", 2)
+			m.produce(store.TP{Topic: "t", Partition: 1})
+			m.stop()
+			if m.logs.contains("start empty") {
+				t.Error("new partitions count as lost")
+			}
+			coordtest.Must(t, lose(m))
+			m.mustStart()
+			defer m.stop()
+			if a := m.produce(store.TP{Topic: "t", Partition: 1}); a.BaseOffset != 0 {
+				t.Errorf("the log goes on at %d", a.BaseOffset)
+			}
+			if !m.logs.contains("start empty") || !m.logs.contains("t-1") || m.logs.contains("t-0") {
+				t.Error("the log does not tell of t-1 alone")
 			}
 		})
 	}
