@@ -125,7 +125,11 @@ func (d *describer) broker() {
 func (d *describer) clusterDefaults(img *cluster.Image) {
 	for _, def := range config.BrokerDefs() {
 		if v, ok := img.BrokerConfigs[""][def.Name]; ok && d.wants(def.Name) {
-			d.resource.Configs = append(d.resource.Configs, d.entry(def, v, config.DynamicDefault))
+			e := d.entry(def, v, config.DynamicDefault)
+			if d.req.IncludeSynonyms {
+				e.ConfigSynonyms = append(e.ConfigSynonyms, d.synonym(def, def.Name, v, config.DynamicDefault))
+			}
+			d.resource.Configs = append(d.resource.Configs, e)
 		}
 	}
 }

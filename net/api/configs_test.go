@@ -168,7 +168,7 @@ func TestAlterBrokerConfigs(t *testing.T) {
 	}{
 		{brokerConfig, "1", "log.retention.ms", "2000:2 log.retention.ms=2000:2 log.retention.ms=1000:3 log.retention.hours=1:4 log.retention.hours=168:5"},
 		{brokerConfig, "1", "message.max.bytes", "2000:3 message.max.bytes=2000:3 message.max.bytes=1048588:5"},
-		{brokerConfig, "", "message.max.bytes", "2000:3"},
+		{brokerConfig, "", "message.max.bytes", "2000:3 message.max.bytes=2000:3"},
 		{topicConfig, "t", "retention.ms", "2000:2 log.retention.ms=2000:2 log.retention.ms=1000:3 log.retention.hours=1:4 log.retention.hours=168:5"},
 		{topicConfig, "own", "retention.ms", "77:1 retention.ms=77:1 log.retention.ms=2000:2 log.retention.ms=1000:3 log.retention.hours=1:4 log.retention.hours=168:5"},
 	} {
