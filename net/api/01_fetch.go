@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -48,7 +49,8 @@ type fetch struct {
 type fetchPart struct {
 	q      *wire.FetchPartition
 	topic  string
-	from   Partition // nil: err is final
+	id     store.UUID // zero: asked for by name
+	from   Partition  // nil: err is final
 	err    error
 	state  replica.State
 	read   commitlog.Read
@@ -92,7 +94,7 @@ func (f *fetch) find() {
 		if f.c.Version >= 13 {
 			known, ok := f.h.topicName(store.UUID(t.ID))
 			if name = known; !ok {
-				err = refuse(UnknownTopicID, "this server does not host this topic id")
+				err = errTopicID
 			}
 		}
 		if f.req.ReplicaID >= 0 && err == nil {
@@ -100,6 +102,9 @@ func (f *fetch) find() {
 		}
 		for j := range t.Partitions {
 			part := fetchPart{q: &t.Partitions[j], topic: name, err: err}
+			if f.c.Version >= 13 {
+				part.id = store.UUID(t.ID)
+			}
 			if err == nil {
 				part.from, part.err = f.h.leader(store.TP{Topic: name, Partition: part.q.Partition})
 			}
@@ -129,6 +134,7 @@ func (f *fetch) read() {
 		}
 		most := min(int64(max(part.q.MaxBytes, 0)), left)
 		part.read, part.state, part.err = part.from.Read(part.q.FetchOffset, most, f.iso, part.q.CurrentLeaderEpoch, first)
+		part.checkID()
 		if part.err != nil {
 			continue
 		}
@@ -141,12 +147,28 @@ func (f *fetch) read() {
 	}
 }
 
+// errTopicID: the topic was never here, or is gone.
+var errTopicID = refuse(UnknownTopicID, "this server does not host this topic id")
+
+// checkID: what was asked for by a topic's id comes from that topic, whatever has its name by now.
+func (part *fetchPart) checkID() {
+	switch {
+	case part.id == store.UUID{}:
+	case errors.Is(part.err, replica.ErrUnknownPartition):
+		part.err = errTopicID
+	case part.err == nil && part.state.TopicID != part.id:
+		part.read.Release()
+		part.read, part.err = commitlog.Read{}, errTopicID
+	}
+}
+
 // look takes the partition's state without reading: the next fetch may.
 func (part *fetchPart) look() {
 	part.state, part.err = part.from.State(part.q.CurrentLeaderEpoch)
 	if part.err == nil && !part.state.IsLeader {
 		part.err = replica.ErrNotLeader
 	}
+	part.checkID()
 }
 
 // unpin gives up what was read.
