@@ -54,6 +54,7 @@ type produce struct {
 type producePart struct {
 	p         *produce
 	topic     string
+	id        store.UUID // zero: named by name
 	partition int32
 	batch     [1]batch.Batch
 	append    replica.Append
@@ -86,7 +87,7 @@ func (h *Handler) Produce(r *server.Request) {
 		for j := range t.Partitions {
 			part := p.parts[n]
 			n++
-			part.topic, part.partition = name, t.Partitions[j].Partition
+			part.topic, part.id, part.partition = name, store.UUID(t.ID), t.Partitions[j].Partition
 			if cancel := part.queue(t.Partitions[j].Records, err); cancel != nil {
 				cancels = append(cancels, cancel)
 			}
@@ -124,7 +125,7 @@ func (p *produce) topic(t *wire.ProduceTopic, refused error) (string, error) {
 	if p.r.Version >= 13 {
 		known, ok := p.h.topicName(store.UUID(t.ID))
 		if name = known; !ok && refused == nil {
-			refused = refuse(UnknownTopicID, "this server does not host this topic id")
+			refused = errTopicID
 		}
 	}
 	if refused == nil && isInternal(name) && string(p.r.ClientID) != adminClientID {
@@ -142,7 +143,7 @@ func (part *producePart) queue(records []byte, err error) (cancel func()) {
 	}
 	var to Partition
 	if err == nil {
-		to, err = p.h.leader(store.TP{Topic: part.topic, Partition: part.partition})
+		to, err = p.h.leaderByID(store.TP{Topic: part.topic, Partition: part.partition}, part.id)
 	}
 	if err != nil {
 		part.done(commitlog.Appended{Err: err})

@@ -147,9 +147,6 @@ func (f *fetch) read() {
 	}
 }
 
-// errTopicID: the topic was never here, or is gone.
-var errTopicID = refuse(UnknownTopicID, "this server does not host this topic id")
-
 // checkID: what was asked for by a topic's id comes from that topic, whatever has its name by now.
 func (part *fetchPart) checkID() {
 	switch {

@@ -25,6 +25,22 @@ func (h *Handler) leader(tp store.TP) (Partition, error) {
 	return p, err
 }
 
+// errTopicID: the topic was never here, or is gone.
+var errTopicID = refuse(UnknownTopicID, "this server does not host this topic id")
+
+// leaderByID is leader for a topic that was named by its id (zero: by its name): whatever has its name by now is
+// not it.
+func (h *Handler) leaderByID(tp store.TP, id store.UUID) (Partition, error) {
+	p, err := h.leader(tp)
+	if err != nil || id == (store.UUID{}) {
+		return p, err
+	}
+	if st, _ := p.State(-1); st.TopicID != id {
+		return nil, errTopicID
+	}
+	return p, nil
+}
+
 // topicName finds a topic's name by its id.
 func (h *Handler) topicName(id store.UUID) (string, bool) {
 	if t := h.Image().ByID[id]; t != nil {
