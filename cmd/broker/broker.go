@@ -274,6 +274,7 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 		FlushCheckMs:          c.Int64("log.flush.scheduler.interval.ms"),
 		CheckpointMs:          c.Int64("log.flush.offset.checkpoint.interval.ms"),
 		HighWatermarkMs:       c.Int64("replica.high.watermark.checkpoint.interval.ms"),
+		ScrubBytesPerSecond:   c.Int64("log.scrub.bytes.per.second"),
 		Log:                   b.o.Log.With("part", "store"),
 		TopicConfig:           b.node.TopicConfig,
 		HighWatermark:         b.node.HighWatermark,

@@ -23,6 +23,9 @@ func (s *Store) startLoops() {
 	if s.c.FlushCheckMs > 0 {
 		s.loops.Go(s.flushLoop)
 	}
+	if s.c.ScrubBytesPerSecond > 0 {
+		s.loops.Go(s.scrubLoop)
+	}
 	if s.c.RetentionCheckMs > 0 || s.c.CheckpointMs > 0 {
 		s.loops.Go(s.removeLoop)
 	}

@@ -91,6 +91,8 @@ type Config struct {
 	CheckpointMs int64 // log.flush.offset.checkpoint.interval.ms
 	// HighWatermarkMs is replica.high.watermark.checkpoint.interval.ms; 0: as CheckpointMs.
 	HighWatermarkMs int64
+	// ScrubBytesPerSecond is how fast the logs are read to look for rot; 0: they are not.
+	ScrubBytesPerSecond int64
 	// TopicConfig gives a topic's settings; called for each log that is opened. nil: the defaults.
 	TopicConfig func(topic string) commitlog.Config
 	// HighWatermark bounds retention; nil result: nothing is replicated yet.
