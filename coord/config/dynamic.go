@@ -35,7 +35,8 @@ func CheckDynamic(values map[string]string) error {
 		}
 	}
 	if len(fixed) > 0 {
-		return fmt.Errorf("Cannot update these configs dynamically: %s", strings.Join(fixed, ", ")) //nolint:staticcheck // Kafka's words
+		//lint:ignore ST1005 Kafka's words
+		return fmt.Errorf("Cannot update these configs dynamically: %s", strings.Join(fixed, ", "))
 	}
 	b := &Broker{set: map[string]string{}}
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -80,7 +80,7 @@ func (h *Handler) newMetadata(c call, img *cluster.Image, req *kmsg.MetadataRequ
 		if b.ID == img.ControllerID {
 			resp.ControllerID = b.ID
 		}
-		e, ok := endpoint(&b, c.listener())
+		e, ok := b.Endpoint(c.listener())
 		if !ok {
 			continue
 		}
@@ -189,11 +189,11 @@ func (h *Handler) describeTopic(c call, img *cluster.Image, t *cluster.Topic, re
 
 // reachable says what keeps a client of the listener from the leader.
 func reachable(img *cluster.Image, leader int32, listener string, version int16) Code {
-	b := broker(img, leader)
-	if b == nil {
+	b, ok := img.Broker(leader)
+	if !ok {
 		return LeaderNotAvailable
 	}
-	if _, ok := endpoint(b, listener); !ok {
+	if _, ok := b.Endpoint(listener); !ok {
 		if version < 6 {
 			return LeaderNotAvailable
 		}

@@ -52,11 +52,11 @@ func (h *Handler) coordinator(c call, kind int8, rc *kmsg.FindCoordinatorRespons
 		h.rejects.Warn("a group has no coordinator", "group", rc.Key, "err", err)
 		return err
 	}
-	b := broker(h.Image(), id)
-	if b == nil {
+	b, ok := h.Image().Broker(id)
+	if !ok {
 		return refuse(CoordinatorNotAvailable, "broker %d, which coordinates the group, is not there", id)
 	}
-	e, ok := endpoint(b, c.listener())
+	e, ok := b.Endpoint(c.listener())
 	if !ok {
 		return refuse(CoordinatorNotAvailable, "broker %d has no endpoint on listener %s", id, c.listener())
 	}

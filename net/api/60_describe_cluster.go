@@ -32,7 +32,7 @@ func (h *Handler) describeCluster(c call, req *kmsg.DescribeClusterRequest) (kms
 		if b.ID == img.ControllerID {
 			resp.ControllerID = b.ID
 		}
-		e, ok := endpoint(b, c.listener())
+		e, ok := b.Endpoint(c.listener())
 		if !ok {
 			continue
 		}

@@ -64,11 +64,11 @@ func (h *Handler) hint(code Code, topic string, partition int32) wire.LeaderHint
 
 // withEndpoint appends a broker's endpoint unless it is there, or has none on the listener.
 func withEndpoint(list []wire.Endpoint, img *cluster.Image, id int32, listener string) []wire.Endpoint {
-	b := broker(img, id)
-	if b == nil || slices.ContainsFunc(list, func(e wire.Endpoint) bool { return e.ID == id }) {
+	b, ok := img.Broker(id)
+	if !ok || slices.ContainsFunc(list, func(e wire.Endpoint) bool { return e.ID == id }) {
 		return list
 	}
-	if e, ok := endpoint(b, listener); ok {
+	if e, ok := b.Endpoint(listener); ok {
 		list = append(list, wire.Endpoint{ID: id, Host: e.Host, Port: e.Port, Rack: b.Rack})
 	}
 	return list

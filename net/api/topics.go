@@ -13,25 +13,10 @@ import (
 	"platter/coord/controller"
 )
 
-// endpoint finds the broker's endpoint on a listener.
-func endpoint(b *cluster.Broker, listener string) (cluster.Endpoint, bool) {
-	for _, e := range b.Endpoints {
-		if e.Listener == listener {
-			return e, true
-		}
-	}
-	return cluster.Endpoint{}, false
+func isAlive(img *cluster.Image, id int32) bool {
+	_, ok := img.Broker(id)
+	return ok
 }
-
-func broker(img *cluster.Image, id int32) *cluster.Broker {
-	i, ok := slices.BinarySearchFunc(img.Brokers, id, func(b cluster.Broker, id int32) int { return int(b.ID) - int(id) })
-	if !ok {
-		return nil
-	}
-	return &img.Brokers[i]
-}
-
-func isAlive(img *cluster.Image, id int32) bool { return broker(img, id) != nil }
 
 func rackOf(b *cluster.Broker) *string {
 	if b.Rack == "" {

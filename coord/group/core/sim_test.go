@@ -266,9 +266,7 @@ func (s *sim) refused(c *client, err error) {
 }
 
 func (s *sim) work(w Work) {
-	for _, st := range w.Stores {
-		s.stores = append(s.stores, st)
-	}
+	s.stores = append(s.stores, w.Stores...)
 	for _, r := range w.Synced {
 		if c := s.answered(r.To); c != nil {
 			s.synced(c, r)
