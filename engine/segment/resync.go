@@ -2,6 +2,7 @@ package segment
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 
 	"platter/engine/batch"
@@ -11,6 +12,10 @@ import (
 // lie at or above next and below limit, and behind which the log ends or another batch starts. When there
 // is none all the rest is bad, and the offsets up to limit are lost.
 func resync(r ReaderAt, pos, size, next, limit int64, cause error) Bad {
+	var corrupt *CorruptError
+	if errors.As(cause, &corrupt) {
+		cause = corrupt.Cause // where it is stands in the range
+	}
 	bad := Bad{Pos: pos, End: size, Offset: next, NextOffset: limit, Cause: cause}
 	x := &resyncer{r: r, size: size, next: next, limit: limit, budget: 2*(size-pos) + 64<<20}
 	var head [batch.LogOverheadBytes]byte
