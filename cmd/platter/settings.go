@@ -26,9 +26,9 @@ func settingsCommand() *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return writeSettingsJSON(cmd.OutOrStdout(), defs)
+				return writeSettingsJSON(cmd.OutOrStdout(), defs, topic)
 			}
-			return writeSettings(cmd.OutOrStdout(), defs)
+			return writeSettings(cmd.OutOrStdout(), defs, topic)
 		},
 	}
 	cmd.Flags().BoolVar(&topic, "topic", false, "the settings of topics")
@@ -73,7 +73,12 @@ func noSetting(name string, topic bool) error {
 	return usagef("no setting is called %q", name)
 }
 
-func writeSettings(w io.Writer, defs []config.Def) error {
+// atRunTime says whether a setting can be changed while the broker runs: all of a topic's can.
+func atRunTime(d config.Def, topic bool) bool {
+	return d.Support == config.Supported && (topic || config.IsDynamic(d.Name))
+}
+
+func writeSettings(w io.Writer, defs []config.Def, topic bool) error {
 	for _, d := range defs {
 		value := d.Default
 		if d.Null {
@@ -86,6 +91,9 @@ func writeSettings(w io.Writer, defs []config.Def) error {
 		doc := strings.ReplaceAll(d.Doc, "`", "")
 		if here := supportText(d); here != "" {
 			doc += " Here: " + here + "."
+		}
+		if !topic && atRunTime(d, topic) {
+			doc += " Can change at run time."
 		}
 		if _, err := fmt.Fprintf(w, "%s\n    %s\n", line, doc); err != nil {
 			return err
@@ -105,18 +113,19 @@ func supportText(d config.Def) string {
 	return ""
 }
 
-func writeSettingsJSON(w io.Writer, defs []config.Def) error {
+func writeSettingsJSON(w io.Writer, defs []config.Def, topic bool) error {
 	type row struct {
 		Name    string  `json:"name"`
 		Default *string `json:"default"`
 		Valid   string  `json:"valid,omitempty"`
 		Doc     string  `json:"doc"`
 		Here    string  `json:"here"`
+		Dynamic bool    `json:"dynamic"`
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for _, d := range defs {
-		r := row{Name: d.Name, Valid: d.Valid, Doc: d.Doc, Here: supportText(d)}
+		r := row{Name: d.Name, Valid: d.Valid, Doc: d.Doc, Here: supportText(d), Dynamic: atRunTime(d, topic)}
 		if r.Here == "" {
 			r.Here = "supported"
 		}
