@@ -21,6 +21,7 @@ import (
 	"platter/coord/config"
 	"platter/coord/node"
 	"platter/coord/zkserver"
+	"platter/engine/checkpoint"
 	"platter/engine/store"
 	"platter/io/backend"
 	"platter/io/clock"
@@ -160,7 +161,10 @@ func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error 
 	}
 	dir, _ := b.o.Config.Value("coordinator.dir")
 	if dir == "" {
-		dir = coordinatorDir(b.fs, b.o.Config.List("log.dirs"))
+		var err error
+		if dir, err = coordinatorDir(b.fs, b.o.Config.List("log.dirs")); err != nil {
+			return err
+		}
 	}
 	addr, _ := b.o.Config.Value("coordinator.listener")
 	zk, err := zkserver.Start(ctx, zkserver.Config{
@@ -181,16 +185,26 @@ func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error 
 }
 
 // coordinatorDir is where the coordinator inside keeps its tree: in the first data directory that has one,
-// since the order of log.dirs is free, else in the first.
-func coordinatorDir(fs disk.FS, dataDirs []string) string {
-	const name, lock = ".coordinator", ".lock"
+// since the order of log.dirs is free, else in the first. Where data is of a cluster already, no new tree is
+// begun: it would be another cluster's.
+func coordinatorDir(fs disk.FS, dataDirs []string) (string, error) {
+	const name, lock, metaBytesMax = ".coordinator", ".lock", 64 << 10
 	for _, d := range dataDirs {
 		infos, _ := fs.ReadDir(filepath.Join(d, name)) // what cannot be read is told of by the store
 		if slices.ContainsFunc(infos, func(in disk.Info) bool { return in.Name != lock }) {
-			return filepath.Join(d, name)
+			return filepath.Join(d, name), nil
 		}
 	}
-	return filepath.Join(dataDirs[0], name)
+	for _, d := range dataDirs {
+		p, err := disk.ReadFile(fs, filepath.Join(d, checkpoint.MetaFile), metaBytesMax)
+		if err != nil {
+			continue
+		}
+		if m, err := checkpoint.ParseMeta(p); err == nil && m.ClusterID != "" {
+			return "", fmt.Errorf("%s belongs to cluster %q, and no directory of log.dirs has that cluster's coordinator (%s): name the one that has, or set coordinator.dir or zookeeper.connect, or move the directory away", d, m.ClusterID, name)
+		}
+	}
+	return filepath.Join(dataDirs[0], name), nil
 }
 
 // watchCoordinator says it aloud when the coordinator ends by itself (a failed sync): partitions are led

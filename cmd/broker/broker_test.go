@@ -2,6 +2,8 @@ package broker
 
 import (
 	"net"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"platter/io/disk"
@@ -43,22 +45,31 @@ func TestReachable(t *testing.T) {
 
 func TestTheCoordinatorStaysWhenDataDirectoriesAreReordered(t *testing.T) {
 	fs := memdisk.New(memdisk.Options{})
-	if got := coordinatorDir(fs, []string{"/a", "/b"}); got != "/a/.coordinator" {
-		t.Errorf("at first it is at %s", got)
+	if got, err := coordinatorDir(fs, []string{"/a", "/b"}); got != "/a/.coordinator" || err != nil {
+		t.Errorf("at first it is at %s, %v", got, err)
 	}
-	for _, path := range []string{"/a/.coordinator/.lock", "/a/.coordinator/log.0000000000000001", "/b/.coordinator/.lock"} {
-		if err := fs.MkdirAll(path[:len("/a/.coordinator")]); err != nil {
+	for path, content := range map[string]string{
+		"/a/.coordinator/.lock": "", "/a/.coordinator/log.0000000000000001": "x", "/b/.coordinator/.lock": "",
+		"/a/meta.properties": "version=0\nbroker.id=1\ncluster.id=A\n", "/b/meta.properties": "version=0\nbroker.id=1\ncluster.id=A\n",
+	} {
+		if err := fs.MkdirAll(filepath.Dir(path)); err != nil {
 			t.Fatal(err)
 		}
 		f, err := fs.Open(path, disk.Create)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := f.WriteV([][]byte{[]byte(content)}, 0); err != nil {
+			t.Fatal(err)
+		}
 		f.Close()
 	}
 	for _, dirs := range [][]string{{"/a", "/b"}, {"/b", "/a"}, {"/c", "/b", "/a"}} {
-		if got := coordinatorDir(fs, dirs); got != "/a/.coordinator" {
-			t.Errorf("with log.dirs %v it is at %s", dirs, got)
+		if got, err := coordinatorDir(fs, dirs); got != "/a/.coordinator" || err != nil {
+			t.Errorf("with log.dirs %v it is at %s, %v", dirs, got, err)
 		}
+	}
+	if got, err := coordinatorDir(fs, []string{"/b", "/c"}); err == nil || !strings.Contains(err.Error(), `cluster "A"`) {
+		t.Errorf("without the directory that has it: %s, %v", got, err)
 	}
 }
