@@ -11,6 +11,8 @@ import (
 	"platter/coord/group/core"
 	"platter/engine/store"
 	"platter/io/clock"
+	"platter/io/disk"
+	"platter/io/memdisk"
 )
 
 // TestPartitionOf: the hash is Java's, over UTF-16.
@@ -235,4 +237,28 @@ func TestBounds(t *testing.T) {
 		t.Errorf("a group that does not fit a record: %v", s.Err)
 	}
 	must(t, b.commit("g", "t", 3))
+}
+
+// TestDiskFull: commits are refused for as long as there is no room, and what was acknowledged stays.
+func TestDiskFull(t *testing.T) {
+	b := newBrokerOn(t, memdisk.New(memdisk.Options{CapacityBytes: 400 << 10}), clock.Real{}, nil)
+	b.find("g")
+	acked, refused := int64(-1), error(nil)
+	for i := int64(0); refused == nil; i++ {
+		if refused = b.commit("g", "t", i); refused == nil {
+			acked = i
+		}
+		if i > 100_000 {
+			t.Fatal("the disk is never full")
+		}
+	}
+	if !errors.Is(refused, ErrNotAvailable) || !errors.Is(refused, disk.ErrFull) {
+		t.Errorf("refused with %v", refused)
+	}
+	b.wantOffset("g", "t", acked)
+	if j := b.co.Join(context.Background(), "g", joinRequest("")); j.Err != nil {
+		t.Errorf("joining needs no room: %v", j.Err)
+	}
+	b.restart()
+	b.wantOffset("g", "t", acked)
 }

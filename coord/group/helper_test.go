@@ -35,7 +35,12 @@ const partitions = 4
 
 func newBroker(t testing.TB, c clock.Clock, settings map[string]string) *broker {
 	t.Helper()
-	b := &broker{t: t, fs: memdisk.New(memdisk.Options{}), clock: c, set: map[string]string{
+	return newBrokerOn(t, memdisk.New(memdisk.Options{}), c, settings)
+}
+
+func newBrokerOn(t testing.TB, fs *memdisk.FS, c clock.Clock, settings map[string]string) *broker {
+	t.Helper()
+	b := &broker{t: t, fs: fs, clock: c, set: map[string]string{
 		"offsets.topic.num.partitions": fmt.Sprint(partitions), "log.dirs": "/data",
 	}}
 	for k, v := range settings {
