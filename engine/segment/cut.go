@@ -21,6 +21,7 @@ func (s *Segment) TruncateTo(offset, intervalBytes int64) (end int64, err error)
 		defer s.mu.Unlock()
 		// Readers first: whoever looks now finds the new end.
 		size := s.size.Load()
+		s.cuts++
 		s.size.Store(at.pos)
 		s.end.Store(max(at.before+1, s.Base))
 		if at.pos < size {
@@ -148,7 +149,9 @@ func (s *Segment) reindex(f disk.File, size, end, intervalBytes int64) error {
 // called with the bytes just read.
 func (s *Segment) Verify(ctx context.Context, pace func(bytes int64)) error {
 	return s.with(disk.ReadWrite, func(f disk.File) error {
-		size, end := s.size.Load(), s.end.Load()
+		s.mu.Lock()
+		size, end, cuts := s.size.Load(), s.end.Load(), s.cuts
+		s.mu.Unlock()
 		pos, next := int64(0), s.Base
 		for pos < size {
 			var sc Scanner
@@ -176,17 +179,20 @@ func (s *Segment) Verify(ctx context.Context, pace func(bytes int64)) error {
 				}
 				continue
 			}
-			if s.size.Load() < size {
-				return nil // cut below us
-			}
 			b, known := s.badAt(pos)
 			if !known {
 				b = resync(f, pos, size, next, end, err)
-				s.logf("%s: bytes %d to %d are bad and not served, offsets %d to %d: %v", s.path, b.Pos, b.End, b.Offset, b.NextOffset-1, err)
-				s.mu.Lock()
-				s.addBad(b)
-				s.mu.Unlock()
 			}
+			s.mu.Lock()
+			if s.cuts != cuts {
+				s.mu.Unlock()
+				return nil // other bytes stand there by now
+			}
+			if !known {
+				s.logf("%s: bytes %d to %d are bad and not served, offsets %d to %d: %v", s.path, b.Pos, b.End, b.Offset, b.NextOffset-1, err)
+				s.addBad(b)
+			}
+			s.mu.Unlock()
 			pos, next = b.End, b.NextOffset
 		}
 		return nil

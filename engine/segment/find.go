@@ -84,11 +84,9 @@ func (s *Segment) span(f disk.File, offset, limit, maxBytes int64, atLeastOne bo
 
 // stop is the boundary behind the last batch that lies wholly below limit.
 func (s *Segment) stop(f disk.File, limit int64) (boundary, error) {
-	s.mu.Lock()
-	end := boundary{last: s.end.Load() - 1, end: s.size.Load()}
-	s.mu.Unlock()
-	if limit > end.last {
-		return end, nil
+	size, end := s.published()
+	if limit >= end {
+		return boundary{last: end - 1, end: size}, nil
 	}
 	at, err := s.locate(f, limit)
 	return boundary{last: at.before, end: at.pos}, err
@@ -149,7 +147,7 @@ func (s *Segment) inTail(below func(boundary) bool) (place, bool) {
 // walk reads batch headers from an index entry on, up to the first batch whose end is a boundary for
 // which below does not hold. It steps over bad ranges that are known, unless the batch may be in one.
 func (s *Segment) walk(f disk.File, from OffsetEntry, below func(boundary) bool) (place, error) {
-	size, end := s.size.Load(), s.end.Load()
+	size, end := s.published()
 	at := place{pos: from.Pos, before: s.Base - 1}
 	check := from.Pos > 0
 	for at.pos < size {

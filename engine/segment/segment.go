@@ -54,7 +54,7 @@ type Segment struct {
 	env       *Env
 	path      string // of the .log file
 
-	// size and end are published together, under mu; a reader that needs both takes mu.
+	// size and end are published together, under mu; a reader that needs both asks published.
 	size atomic.Int64 // of the whole batches in the .log file
 	end  atomic.Int64 // offset behind the last batch; of a sealed segment: the next one's base
 	bad  atomic.Pointer[[]Bad]
@@ -71,6 +71,7 @@ type Segment struct {
 	// timesChecked: the largest timestamp was compared with the log.
 	timesChecked bool
 	scanFrom     int64 // offset of the first batch of the last rescan
+	cuts         int   // how often the segment was truncated
 	flushedAt    int64 // size of the .log when the indexes were last written
 	tail         *tail // nil when sealed
 	indexDirty   bool  // index files were written since the last sync that covered them
@@ -146,6 +147,13 @@ func (s *Segment) Path() string { return s.path }
 
 // SizeBytes is the size of the .log file's whole batches.
 func (s *Segment) SizeBytes() int64 { return s.size.Load() }
+
+// published is size and end as they belong together: a batch below the one ends below the other.
+func (s *Segment) published() (size, end int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size.Load(), s.end.Load()
+}
 
 // End is the offset behind the last batch; of a sealed segment the next one's base.
 func (s *Segment) End() int64 { return s.end.Load() }

@@ -119,7 +119,7 @@ func (s *Segment) BatchAt(f disk.File, offset int64, fn func(b batch.Batch)) err
 // batchesFrom reads from pos on, and gives fn whole batches that look takes by their headers, until one
 // of the two wants no more.
 func (s *Segment) batchesFrom(f disk.File, pos int64, look func(batch.Batch) (take, more bool), fn func(batch.Batch) bool) error {
-	size, end := s.size.Load(), s.end.Load()
+	size, end := s.published()
 	for healed := false; pos < size; {
 		var sc Scanner
 		sc.init(f, pos, size, ScanOptions{LimitOffset: end})
