@@ -78,14 +78,15 @@ func (l *Log) forget() {
 func (l *Log) pathOf(name string) string { return filepath.Join(l.o.Dir, name) }
 
 // Verify reads every byte of the log with CRC, through pace (called with the bytes just read, may be
-// nil), adds what is bad to the bad ranges, and returns those. For a slow scrub.
+// nil), adds what is bad to the bad ranges, and returns those. For a slow scrub: a file that cannot be read is an
+// error, but takes nothing offline, since nobody has asked for these bytes.
 func (l *Log) Verify(ctx context.Context, pace func(bytes int64)) ([]BadRange, error) {
 	for _, s := range l.view.Load().segs {
 		if err := l.status(); err != nil {
 			return nil, err
 		}
 		if err := s.Verify(ctx, pace); err != nil && !errors.Is(err, segment.ErrGone) {
-			return l.BadRanges(), l.fail(err)
+			return l.BadRanges(), err
 		}
 	}
 	return l.BadRanges(), nil

@@ -43,8 +43,8 @@ func (s *Store) Scrub(ctx context.Context, pace func(bytes int64)) (bad int) {
 		case ctx.Err() != nil:
 			return bad
 		case err != nil && !errors.Is(err, commitlog.ErrClosed) && !errors.Is(err, commitlog.ErrOffline):
-			s.log.Warn("a log was not checked for rot", "log", h.tp.String(), "error", err)
-			s.settleFailure(h.dir, err)
+			// Who needs what cannot be read will find out; the rest is served until then.
+			s.log.Error("a log cannot be read to its end", "log", h.tp.String(), "error", err)
 		}
 	}
 	if bad > 0 {

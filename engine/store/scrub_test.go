@@ -46,3 +46,25 @@ func TestScrubFindsRot(t *testing.T) {
 	}
 	r.close()
 }
+
+// TestScrubOverAnUnreadableSector: what nobody has asked for takes no directory offline, and the logs behind it are
+// checked as well.
+func TestScrubOverAnUnreadableSector(t *testing.T) {
+	r := newRig(t, "d")
+	f := r.faulty()
+	r.open()
+	for _, name := range []string{"a-0", "b-0"} {
+		r.create(name, 1)
+		r.append(name, 1)
+	}
+	r.script(f, "read d/*-0/*.log : EIO")
+	if bad := r.s.Scrub(context.Background(), nil); bad != 0 {
+		t.Errorf("%d bad ranges", bad)
+	}
+	if n := strings.Count(r.log.String(), "cannot be read to its end"); n != 2 {
+		t.Errorf("%d logs were reported: %s", n, r.log.String())
+	}
+	if d := r.s.Dirs()[0]; d.Offline != nil {
+		t.Error(d.Offline)
+	}
+}
