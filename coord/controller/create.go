@@ -16,6 +16,10 @@ const createCountMax = 1000
 // (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH).
 const PartitionsPerRequestMax = 10_000
 
+// ConfigBytesMax bounds the overrides of a topic or broker as they are kept, so that they fit into one multi with
+// what is written beside them.
+const ConfigBytesMax = 128 << 10
+
 // creation is one waiting request.
 type creation struct {
 	topics []NewTopic
@@ -218,6 +222,10 @@ func (t *term) plan(n *NewTopic, others *plans) (plan, error) {
 		return plan{}, err
 	}
 	p := plan{name: n.Name, configs: configs, assignment: cluster.Assignment{ID: cluster.NewUUID(), Replicas: replicas}}
+	settings := len(cluster.EncodeConfig(configs))
+	if settings > ConfigBytesMax {
+		return plan{}, fmt.Errorf("%w: the settings take %d bytes, at most %d are kept", ErrInvalidConfig, settings, ConfigBytesMax)
+	}
 	if size := len(cluster.EncodeAssignment(p.assignment)); size > multiBytesMax {
 		return plan{}, fmt.Errorf("%w: the assignment of %d partitions takes %d bytes, more than a znode may have (%d)",
 			ErrInvalidPartitions, len(replicas), size, multiBytesMax)

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -17,7 +18,8 @@ const applyWait = 5 * time.Second
 
 // AlterTopic changes a topic's overrides to what change makes of them, durably, tells all brokers, and waits a
 // while until they are in effect here. change may be called several times; its error is returned as it
-// is, and nothing is written then, nor with dry. controller.ErrUnknownTopic.
+// is, and nothing is written then, nor with dry.
+// controller.ErrUnknownTopic; controller.ErrInvalidConfig for more than controller.ConfigBytesMax.
 func (n *Node) AlterTopic(ctx context.Context, topic string, change func(map[string]string) (map[string]string, error), dry bool) error {
 	return n.alter(ctx, "topics", topic, change, dry)
 }
@@ -75,12 +77,19 @@ func (n *Node) tryAlter(ctx context.Context, kind, name string, change func(map[
 		return "", err
 	}
 	next, err := change(old)
-	if err != nil || dry {
+	if err != nil {
 		return "", err
 	}
-	write := zkclient.SetOp(path, cluster.EncodeConfig(next), stat.Version)
+	value := cluster.EncodeConfig(next)
+	if len(value) > controller.ConfigBytesMax {
+		return "", fmt.Errorf("%w: the settings take %d bytes, at most %d are kept", controller.ErrInvalidConfig, len(value), controller.ConfigBytesMax)
+	}
+	if dry {
+		return "", nil
+	}
+	write := zkclient.SetOp(path, value, stat.Version)
 	if missing {
-		write = zkclient.CreateOp(path, cluster.EncodeConfig(next), zkclient.Persistent)
+		write = zkclient.CreateOp(path, value, zkclient.Persistent)
 	}
 	tell := zkclient.CreateOp(cluster.ConfigChangeSequencePath(), cluster.EncodeConfigChange(kind+"/"+name), zkclient.PersistentSequential)
 	results, err := zk.Multi(ctx, write, tell)

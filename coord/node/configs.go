@@ -18,6 +18,11 @@ import (
 // (ZkNodeChangeNotificationListener).
 const changeExpiry = 15 * time.Minute
 
+const (
+	changesMax   = 1000 // changes that stand at a time: a listing must fit into jute.maxbuffer
+	expireAtOnce = 100  // changes whose age is looked at in one go
+)
+
 // configs are the overrides of topics and brokers, as last read. The inner maps are immutable. Of a topic's,
 // only those are kept that check finds nothing wrong with: any tool may write there.
 type configs struct {
@@ -210,10 +215,14 @@ func (n *Node) applyConfigChanges() error {
 		}
 		return err
 	}
-	var paths []string
+	var acted, paths []string // by age: names are sorted
 	for _, name := range names {
-		if strings.HasPrefix(name, "config_change_") {
-			paths = append(paths, cluster.ConfigChangePath(name))
+		switch path := cluster.ConfigChangePath(name); {
+		case !strings.HasPrefix(name, "config_change_"):
+		case path <= c.last: // nobody else writes it
+			acted = append(acted, path)
+		default:
+			paths = append(paths, path)
 		}
 	}
 	nodes, err := zk.GetMany(n.life, paths)
@@ -221,9 +230,9 @@ func (n *Node) applyConfigChanges() error {
 		return err
 	}
 	var entities []string
-	newest := c.last // nobody else writes it
+	newest := c.last
 	for _, node := range nodes {
-		if node.Err != nil || node.Path <= c.last {
+		if node.Err != nil {
 			continue
 		}
 		newest = max(newest, node.Path)
@@ -242,7 +251,7 @@ func (n *Node) applyConfigChanges() error {
 	}
 	n.reconfigure(changed)
 	c.reach(newest)
-	n.expireChanges(zk, nodes)
+	n.expireChanges(zk, acted)
 	return nil
 }
 
@@ -275,12 +284,18 @@ func (n *Node) reconfigure(entities []string) {
 	}
 }
 
-// expireChanges removes changes that all brokers have had time to see. Failing is no harm: others do it
-// too, and there is a next time.
-func (n *Node) expireChanges(zk *session, nodes []zkclient.Node) {
-	for _, node := range nodes {
+// expireChanges removes changes that all brokers have had time to see, of those that were acted on here (by
+// age): the old ones, and what is more than a listing should have. Failing is no harm: others do it too,
+// and there is a next time.
+func (n *Node) expireChanges(zk *session, acted []string) {
+	surplus := max(0, len(acted)-changesMax)
+	nodes, err := zk.GetMany(n.life, acted[:min(len(acted), max(surplus, expireAtOnce))])
+	if err != nil {
+		return
+	}
+	for i, node := range nodes {
 		age := time.Duration(n.cfg.Clock.NowMs()-node.Stat.Ctime) * time.Millisecond
-		if node.Err == nil && age > changeExpiry {
+		if node.Err == nil && (i < surplus || age > changeExpiry) {
 			if err := zk.Delete(n.life, node.Path, -1); err != nil {
 				return
 			}

@@ -136,6 +136,14 @@ func TestAlterTopicConfigs(t *testing.T) {
 		t.Fatalf("appended and subtracted: %s", got)
 	}
 
+	p.alter(api.InvalidConfig, topicConfig, "t", set(throttled, strings.Repeat("x", 1<<20)))
+	huge := kmsg.NewPtrCreateTopicsRequest()
+	ht := kmsg.NewCreateTopicsRequestTopic()
+	ht.Topic, ht.NumPartitions, ht.ReplicationFactor = "huge", 1, 1
+	ht.Configs = []kmsg.CreateTopicsRequestTopicConfig{{Name: throttled, Value: kmsg.StringPtr(strings.Repeat("x", 2<<20))}}
+	huge.Topics = append(huge.Topics, ht)
+	code(t, "huge settings", ask[*kmsg.CreateTopicsResponse](p, 5, huge).Topics[0].ErrorCode, api.InvalidConfig)
+
 	// The old request replaces everything.
 	code(t, "replace", ask[*kmsg.AlterConfigsResponse](p, 2, alterAll(topicConfig, "t", "max.message.bytes", "500")).Resources[0].ErrorCode, api.None)
 	b.wantLog("t", "retention 604800000 segment 1073741824 max 500")
