@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -106,7 +107,7 @@ type Coordinator struct {
 	bytes atomic.Int64  // what all groups take, roughly
 	quiet atomic.Int64  // no warning about what clients do before this time, in ms
 
-	creating sync.Mutex // one creation of the topic at a time
+	creating chan struct{} // one creation of the topic at a time
 
 	roles   sync.Mutex // one look at the roles at a time
 	mu      sync.RWMutex
@@ -121,7 +122,7 @@ func New(c Config) *Coordinator {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	co := &Coordinator{
-		cfg: c, names: newNames(), loads: make(chan struct{}, loadersMax),
+		cfg: c, names: newNames(), loads: make(chan struct{}, loadersMax), creating: make(chan struct{}, 1),
 		shards: map[int32]*shard{}, changed: make(chan struct{}),
 	}
 	co.life, co.end = context.WithCancel(context.Background())
@@ -162,6 +163,9 @@ func PartitionOf(group string, count int32) int32 {
 
 // find is the shard of a group.
 func (c *Coordinator) find(group string) (*shard, error) {
+	if len(group) > math.MaxInt16 { // it could not be stored
+		return nil, fmt.Errorf("%w: it has %d bytes", ErrInvalidGroup, len(group))
+	}
 	t := c.cfg.Image().Topics[Topic]
 	if t == nil || len(t.Partitions) == 0 {
 		return nil, ErrNotCoordinator

@@ -1,9 +1,11 @@
 package group
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -261,4 +263,69 @@ func TestDiskFull(t *testing.T) {
 	}
 	b.restart()
 	b.wantOffset("g", "t", acked)
+}
+
+// TestRot: one flipped bit costs its batch; all other groups and offsets are there.
+func TestRot(t *testing.T) {
+	b := newBroker(t, clock.Real{}, map[string]string{"offsets.topic.num.partitions": "1"})
+	b.find("g0")
+	for i := range int64(20) {
+		must(t, b.commit(fmt.Sprint("g", i), "t", i))
+	}
+	victim := PartitionOf("g7", partitions)
+	b.stop()
+	path := fmt.Sprintf("/data/%s-%d/%020d.log", Topic, victim, 0)
+	f, err := b.fs.Open(path, disk.ReadWrite)
+	must(t, err)
+	size, err := f.Size()
+	must(t, err)
+	all := make([]byte, size)
+	_, err = f.ReadAt(all, 0)
+	must(t, err)
+	at := bytes.Index(all, []byte("g7"))
+	_, err = f.WriteV([][]byte{{'h'}}, int64(at))
+	must(t, err)
+	must(t, f.Close())
+	b.start()
+	b.ready()
+	for i := range int64(20) {
+		want := i
+		if i == 7 {
+			want = -1
+		}
+		b.wantOffset(fmt.Sprint("g", i), "t", want)
+	}
+	must(t, b.commit("g7", "t", 8))
+	b.restart()
+	b.wantOffset("g7", "t", 8)
+}
+
+// TestLongNames: what could not be stored is refused, and harms nobody.
+func TestLongNames(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	b.find("g")
+	long := strings.Repeat("x", 40_000)
+	if err := b.commit(long, "t", 1); !errors.Is(err, ErrInvalidGroup) {
+		t.Errorf("commit: %v", err)
+	}
+	for what, change := range map[string]func(*core.JoinRequest){
+		"type": func(r *core.JoinRequest) { r.ProtocolType = long }, "instance": func(r *core.JoinRequest) { r.InstanceID = &long },
+		"protocol": func(r *core.JoinRequest) { r.Protocols[0].Name = long },
+		"count":    func(r *core.JoinRequest) { r.Protocols = make([]core.Protocol, 100_000) },
+	} {
+		r := joinRequest("")
+		change(&r)
+		if j := b.co.Join(context.Background(), "g", r); !errors.Is(j.Err, core.ErrInconsistentProtocol) {
+			t.Errorf("%s: %v", what, j.Err)
+		}
+	}
+	r := joinRequest("")
+	r.ClientID = long
+	j := b.co.Join(context.Background(), "g", r)
+	if j.Err != nil || len(j.MemberID) > 2000 {
+		t.Errorf("client id: %d bytes, %v", len(j.MemberID), j.Err)
+	}
+	if listed, _ := b.co.List(); len(listed) != 1 {
+		t.Errorf("listed: %d groups", len(listed))
+	}
 }

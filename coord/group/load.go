@@ -76,8 +76,8 @@ func (l *loading) read() error {
 		next, err := l.readSome(r, at)
 		var past bool
 		if errors.Is(err, commitlog.ErrCorrupt) {
-			if next, past = skipBad(r, at); past {
-				l.s.c.cfg.Log.Error("a stored batch of groups is corrupt and is passed over", "partition", l.s.String(), "offset", at, "next", next, "err", err)
+			if next, past = skipBad(r, next); past {
+				l.lost(at, next, err)
 				err = nil
 			}
 		}
@@ -126,17 +126,27 @@ func (l *loading) readSome(r *replica.Replica, at int64) (next int64, err error)
 		if _, err := g.File.ReadAt(p, g.Pos); err != nil {
 			return at, err
 		}
-		l.batches, err = batch.Split(l.batches[:0], p)
-		if err != nil {
-			return at, err
-		}
+		var split error
+		l.batches, split = batch.Split(l.batches[:0], p)
 		for _, b := range l.batches {
 			if err := l.replay(b); err != nil {
-				return at, fmt.Errorf("batch at offset %d: %w", b.BaseOffset(), err)
+				l.lost(b.BaseOffset(), b.LastOffset()+1, err)
 			}
+			at = b.LastOffset() + 1
+		}
+		if split != nil { // the log finds a place to go on from there, or says that there is none
+			if len(l.batches) == 0 {
+				return at, fmt.Errorf("%w: %w", commitlog.ErrCorrupt, split)
+			}
+			return at, nil
 		}
 	}
 	return read.NextOffset, nil
+}
+
+// lost says that stored offsets [from, next) cannot be read: the groups are without what stood there.
+func (l *loading) lost(from, next int64, err error) {
+	l.s.c.cfg.Log.Error("a stored batch of groups is corrupt and is passed over", "partition", l.s.String(), "offset", from, "next", next, "err", err)
 }
 
 func (l *loading) replay(b batch.Batch) error {

@@ -3,6 +3,7 @@ package group
 import (
 	"crypto/rand"
 	"fmt"
+	"strings"
 	"sync"
 )
 
@@ -31,8 +32,14 @@ func (n *names) of(s string) string {
 	return s
 }
 
+// prefixMax bounds what a member id has of the client's name for itself.
+const prefixMax = 1024
+
 // newMemberID is a member id that nobody has or ever had: the client's name for itself, and a random UUID.
 func newMemberID(prefix string) string {
+	if len(prefix) > prefixMax {
+		prefix = strings.ToValidUTF8(prefix[:prefixMax], "")
+	}
 	var u [16]byte
 	_, _ = rand.Read(u[:]) // never fails
 	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80

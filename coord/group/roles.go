@@ -116,14 +116,18 @@ func (c *Coordinator) ensureTopic(ctx context.Context) error {
 	if c.cfg.Image().Topics[Topic] != nil {
 		return nil
 	}
-	c.creating.Lock()
-	defer c.creating.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, createWait)
+	defer cancel()
+	select {
+	case c.creating <- struct{}{}:
+		defer func() { <-c.creating }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	img := c.cfg.Image()
 	if img.Topics[Topic] != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, createWait)
-	defer cancel()
 	segment, policy, codec := strconv.Itoa(c.cfg.SegmentBytes), "compact", "producer"
 	created := c.cfg.Controller.CreateTopics(ctx, []controller.NewTopic{{
 		Name:              Topic,

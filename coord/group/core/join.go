@@ -2,6 +2,7 @@ package core
 
 import (
 	"bytes"
+	"math"
 	"slices"
 )
 
@@ -69,7 +70,7 @@ func (g *Group) join(now int64, r *JoinRequest) error {
 			g.remove(m)
 		}
 		return ErrGroupFull
-	case len(r.Protocols) > protocolsMax, !g.supports(r):
+	case !storable(r), !g.supports(r):
 		return ErrInconsistentProtocol
 	case r.MemberID == "":
 		return g.joinNew(now, r)
@@ -100,8 +101,19 @@ func (g *Group) accepts(m *member) bool {
 	return m != nil || len(g.members) < g.cfg.SizeMax && len(g.pending) < pendingMax
 }
 
-// protocolsMax bounds the protocols of one member: they are compared with each other.
-const protocolsMax = 256
+const (
+	// protocolsMax bounds the protocols of one member: they are compared with each other.
+	protocolsMax = 256
+	// textMax is the longest string that a stored group can have, though newer requests may say more.
+	textMax = math.MaxInt16
+)
+
+// storable: what the member says of itself can be stored.
+func storable(r *JoinRequest) bool {
+	return len(r.Protocols) <= protocolsMax && len(r.ProtocolType) <= textMax &&
+		(r.InstanceID == nil || len(*r.InstanceID) <= textMax) &&
+		!slices.ContainsFunc(r.Protocols, func(p Protocol) bool { return len(p.Name) > textMax })
+}
 
 // pendingMax bounds the member ids that were given out and not used yet.
 const pendingMax = 10_000
@@ -155,6 +167,9 @@ func (g *Group) joinAs(now int64, id string, r *JoinRequest) {
 
 func (m *member) update(r *JoinRequest) {
 	m.rebalanceMs, m.sessionMs, m.protocols = r.RebalanceTimeoutMs, r.SessionTimeoutMs, r.Protocols
+	if m.rebalanceMs < 0 {
+		m.rebalanceMs = m.sessionMs
+	}
 }
 
 // await notes who waits for the member's answer; who did before is superseded.
