@@ -167,15 +167,26 @@ func (s *shard) alarm() {
 	s.disarm = s.c.cfg.Clock.AfterFunc(wait, s.tick)
 }
 
-// tick does what is due.
+// suspendedMs is how late an alarm is when this process must have been suspended, or worse.
+const suspendedMs = 1000
+
+// tick does what is due. When the alarm comes late, so will members' signs of life: they get as much longer.
 func (s *shard) tick() {
 	s.mu.Lock()
+	at := s.armed
 	s.armed = 0
 	if s.status() != nil {
 		s.mu.Unlock()
 		return
 	}
 	now := s.now()
+	if late := now - at; at != 0 && late > suspendedMs {
+		s.c.warn("this process stood still; members of groups get longer to be heard of", "ms", late)
+		for _, e := range s.groups {
+			e.Postpone(now, late)
+			s.settle(e)
+		}
+	}
 	for len(s.timers) > 0 && s.timers[0].at <= now {
 		e := s.timers[0]
 		s.act(e, e.Tick(now))

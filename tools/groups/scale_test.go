@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -125,6 +126,12 @@ func (c *crowd) note(name string, m *Member) {
 	c.has[name] = settled{m.Generation, len(m.Partitions)}
 }
 
+func (c *crowd) generation(name string) int32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.has[name].generation
+}
+
 // settle waits until so many members share all partitions in one generation.
 func (c *crowd) settle(members int) {
 	c.t.Helper()
@@ -171,6 +178,28 @@ func TestLargeGroup(t *testing.T) {
 	}
 	c.stop.Store(true)
 	c.members.Wait()
+}
+
+// TestSuspendedBroker: a broker that was suspended for longer than a session does not throw out members
+// whose heartbeats it could not hear.
+func TestSuspendedBroker(t *testing.T) {
+	b := start(t, 6, map[string]string{"group.min.session.timeout.ms": "1000"})
+	c := newCrowd(t, b.Addr(), 6)
+	for i := range 3 {
+		c.add(fmt.Sprint("m", i), nil)
+	}
+	c.settle(3)
+	before := c.generation("m0")
+	b.Signal(syscall.SIGSTOP)
+	time.Sleep(4500 * time.Millisecond)
+	b.Signal(syscall.SIGCONT)
+	time.Sleep(1500 * time.Millisecond)
+	c.settle(3)
+	c.stop.Store(true)
+	c.members.Wait()
+	if after := c.generation("m0"); after != before {
+		t.Errorf("the generation went from %d to %d", before, after)
+	}
 }
 
 // TestManyGroups: 1,000 groups of one member each cost little.

@@ -148,6 +148,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData, line string) {
 		s.now = end
 	case "end":
 		s.work(s.g.End(s.now, errors.New("moved")))
+	case "suspended":
+		s.now += num("ms", 0)
+		s.g.Postpone(s.now, num("ms", 0))
 	case "restart":
 		snapshot := s.g.Snapshot()
 		s.g = Restore(&s.cfg, "g", &snapshot, s.now)

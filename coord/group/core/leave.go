@@ -96,6 +96,24 @@ func (g *Group) Tick(now int64) Work {
 	return g.take()
 }
 
+// Postpone moves all timers, since this process stood still for that long and heard of nobody. Members
+// have a whole session from now.
+func (g *Group) Postpone(now, ms int64) {
+	for id := range g.pending {
+		g.pending[id] += ms
+	}
+	for _, m := range g.order {
+		if m.deadline != 0 {
+			m.deadline = max(m.deadline, now+int64(m.sessionMs))
+		}
+	}
+	if g.syncBy != 0 {
+		g.syncBy += ms
+	}
+	g.joinBy += ms
+	g.rearm()
+}
+
 // rearm finds the next timer.
 func (g *Group) rearm() {
 	g.next = 0
