@@ -14,7 +14,10 @@ func FuzzRequests(f *testing.F) {
 	id := b.create("t", 1)
 	format := kmsg.NewRequestFormatter(kmsg.FormatterClientID("c"))
 	for _, req := range []kmsg.Request{produceRequest("t", id, 0, 1, records(1, "a")), fetchRequest("t", id, 0, 0), metadataFor("t"),
-		listOffsets("t", 0, -1), describe(kmsg.ConfigResourceTypeTopic, "t"), kmsg.NewPtrFindCoordinatorRequest(), apiVersions()} {
+		listOffsets("t", 0, -1), describe(kmsg.ConfigResourceTypeTopic, "t"), kmsg.NewPtrFindCoordinatorRequest(), apiVersions(),
+		morePartitions("t", 2, []int32{1}), deleteRecords("t", 0, -1), describeProducers("t", 0), electLeaders(0, "t", 0),
+		kmsg.NewPtrDescribeLogDirsRequest(), kmsg.NewPtrListPartitionReassignmentsRequest(),
+		alterAll(kmsg.ConfigResourceTypeTopic, "t", "retention.ms", "5"), alter(kmsg.ConfigResourceTypeBroker, "1", plus("log.cleanup.policy", "delete"))} {
 		for v := served[kmsg.Key(req.Key())][0]; v <= served[kmsg.Key(req.Key())][1]; v++ {
 			req.SetVersion(v)
 			f.Add(format.AppendRequest(nil, req, 1)[4:])

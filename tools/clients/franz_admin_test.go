@@ -100,4 +100,18 @@ func TestFranzAdministration(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got[name], want)
 		}
 	}
+
+	// What was answered holds over a kill.
+	b.Kill()
+	b.Start()
+	starts, err = adm.ListStartOffsets(ctx, "a")
+	check("start offsets after a kill", err)
+	if o, _ := starts.Lookup("a", 0); o.Err != nil || o.Offset != 3 {
+		t.Errorf("after a kill it starts at %d (%v), want 3", o.Offset, o.Err)
+	}
+	details, err = adm.ListTopics(ctx, "a")
+	check("list after a kill", err)
+	if n := len(details["a"].Partitions); n != 4 {
+		t.Errorf("%d partitions after a kill, want 4", n)
+	}
 }
