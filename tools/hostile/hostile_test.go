@@ -255,10 +255,10 @@ func TestBadBatches(t *testing.T) {
 		{"length of 2^31-1", bend(func(b batch.Batch) { binary.BigEndian.PutUint32(b[8:], 1<<31-1) }, true), []int16{corrupt, tooLarge, invalidRecord}},
 		{"cut short", bend(func(batch.Batch) {}, false)[:50], []int16{corrupt, invalidRecord}},
 		{"no batch", nil, []int16{corrupt, invalidRecord}},
-		{"zstd garbage", bend(func(b batch.Batch) { b[22] = 4 }, true), []int16{corrupt}},
-		{"lz4 garbage", bend(func(b batch.Batch) { b[22] = 3 }, true), []int16{corrupt}},
-		{"snappy garbage", bend(func(b batch.Batch) { b[22] = 2 }, true), []int16{corrupt}},
-		{"gzip garbage", bend(func(b batch.Batch) { b[22] = 1 }, true), []int16{corrupt}},
+		{"zstd garbage", bend(func(b batch.Batch) { b[22] = 4 }, true), []int16{invalidRecord}},
+		{"lz4 garbage", bend(func(b batch.Batch) { b[22] = 3 }, true), []int16{invalidRecord}},
+		{"snappy garbage", bend(func(b batch.Batch) { b[22] = 2 }, true), []int16{invalidRecord}},
+		{"gzip garbage", bend(func(b batch.Batch) { b[22] = 1 }, true), []int16{invalidRecord}},
 	} {
 		code, err := v.produce(c.records)
 		if err != nil {
