@@ -2,6 +2,7 @@ package group
 
 import (
 	"errors"
+	"fmt"
 
 	"platter/coord/group/core"
 	"platter/engine/batch"
@@ -167,7 +168,7 @@ func (s *shard) appended(w *write, err error) {
 func commitError(err error) error {
 	switch {
 	case errors.Is(err, batch.ErrTooLarge), errors.Is(err, commitlog.ErrRecordListTooLarge):
-		return errors.Join(ErrCommitTooLarge, err)
+		return fmt.Errorf("%w: %w", ErrCommitTooLarge, err)
 	}
 	return storageError(err)
 }
@@ -176,9 +177,9 @@ func commitError(err error) error {
 func stateError(err error) error {
 	switch {
 	case errors.Is(err, batch.ErrTooLarge), errors.Is(err, commitlog.ErrRecordListTooLarge):
-		return errors.Join(ErrStateTooLarge, err)
+		return fmt.Errorf("%w: %w", ErrStateTooLarge, err)
 	case errors.Is(err, replica.ErrTimeout):
-		return errors.Join(core.ErrRebalanceInProgress, err)
+		return fmt.Errorf("%w: %w", core.ErrRebalanceInProgress, err)
 	}
 	return storageError(err)
 }
@@ -191,9 +192,9 @@ func storageError(err error) error {
 		return nil
 	case errors.Is(err, replica.ErrUnknownPartition), errors.Is(err, replica.ErrNotEnoughReplicas),
 		errors.Is(err, replica.ErrNotEnoughReplicasAfterAppend), errors.Is(err, disk.ErrFull):
-		return errors.Join(ErrNotAvailable, err)
+		return fmt.Errorf("%w: %w", ErrNotAvailable, err)
 	case errors.Is(err, replica.ErrNotLeader), errors.Is(err, commitlog.ErrOffline), errors.Is(err, commitlog.ErrClosed):
-		return errors.Join(ErrNotCoordinator, err)
+		return fmt.Errorf("%w: %w", ErrNotCoordinator, err)
 	}
 	return err
 }

@@ -329,3 +329,70 @@ func TestLongNames(t *testing.T) {
 		t.Errorf("listed: %d groups", len(listed))
 	}
 }
+
+// TestEverythingAtOnce: members, commits, tools and leadership that moves, all at the same time: every call
+// comes back, and in the end the group is whole.
+func TestEverythingAtOnce(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	b.find("g")
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { b.live(ctx, "g") })
+	}
+	for _, also := range []func(){
+		func() { _ = b.commit("simple", "t", 1) },
+		func() { b.co.Stats(); _, _ = b.co.List(); _, _ = b.co.Describe("g") },
+		func() { b.co.ExpireNow(); b.co.TopicsDeleted([]string{"t"}) },
+		func() { b.co.DeleteGroups([]string{"simple", "g"}) },
+		func() { time.Sleep(20 * time.Millisecond); b.lead() },
+	} {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				also()
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	time.Sleep(700 * time.Millisecond)
+	stop()
+	all.Wait()
+	b.ready()
+	if r := b.co.Join(context.Background(), "h", joinRequest("")); r.Err != nil {
+		t.Errorf("afterwards: %v", r.Err)
+	}
+	b.co.Close()
+	if n := b.co.bytes.Load(); n != 0 {
+		t.Errorf("%d bytes are counted when there is no group", n)
+	}
+}
+
+// live is a member that joins, is assigned, sends heartbeats and commits, leaves, and so on.
+func (b *broker) live(ctx context.Context, group string) {
+	id := ""
+	for n := 0; ctx.Err() == nil; n++ {
+		j := b.co.Join(ctx, group, joinRequest(id))
+		if j.Err != nil {
+			id = ""
+			continue
+		}
+		id = j.MemberID
+		assignments := map[string][]byte{}
+		for _, m := range j.Members {
+			assignments[m.ID] = []byte("share")
+		}
+		s := b.co.Sync(ctx, group, core.SyncRequest{MemberID: id, Generation: j.Generation, Assignments: assignments})
+		for range 5 {
+			if s.Err != nil || b.co.Heartbeat(group, id, nil, j.Generation) != nil {
+				break
+			}
+			_ = b.co.Commit(&CommitRequest{Group: group, MemberID: id, Generation: j.Generation, RetentionMs: -1,
+				Offsets: []Committed{{TP: store.TP{Topic: "t"}, Offset: core.Offset{Offset: int64(n)}}}})
+		}
+		if n%4 == 3 {
+			_, _ = b.co.Leave(group, []core.Leaving{{MemberID: id}})
+			id = ""
+		}
+	}
+	_, _ = b.co.Leave(group, []core.Leaving{{MemberID: id}})
+}
