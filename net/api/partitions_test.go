@@ -9,7 +9,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"platter/engine/checkpoint"
+	"platter/engine/commitlog"
 	"platter/engine/store"
+	"platter/io/disk"
 	"platter/net/api"
 )
 
@@ -133,6 +135,35 @@ func TestDescribeLogDirs(t *testing.T) {
 	if got := ask[*kmsg.DescribeLogDirsResponse](p, 2, some).Dirs[0].Topics; len(got) != 1 || got[0].Topic != "u" || len(got[0].Partitions) != 1 {
 		t.Fatalf("%+v", got)
 	}
+}
+
+// offlineDirs is two data directories, the second of which failed.
+type offlineDirs struct{ api.Store }
+
+func (offlineDirs) Get(store.TP) *commitlog.Log { return nil }
+
+func (offlineDirs) Dirs() []store.DirInfo {
+	here := []store.TP{{Topic: "t", Partition: 0}}
+	return []store.DirInfo{{Path: "/a", Space: disk.Space{TotalBytes: 10, FreeBytes: 5}}, {Path: "/b", Offline: store.ErrOffline, Logs: here}}
+}
+
+func TestOfflineLogDirs(t *testing.T) {
+	p := startFollower(t, new(follower)).dial()
+	got := ask[*kmsg.DescribeLogDirsResponse](p, 4, kmsg.NewPtrDescribeLogDirsRequest()).Dirs
+	if len(got) != 2 || got[0].ErrorCode != 0 || got[0].TotalBytes != 10 || got[0].UsableBytes != 5 {
+		t.Fatalf("%+v", got)
+	}
+	code(t, "the failed one", got[1].ErrorCode, api.KafkaStorageError)
+	if got[1].Dir != "/b" || len(got[1].Topics) != 0 || got[1].TotalBytes != -1 || got[1].UsableBytes != -1 {
+		t.Fatalf("the failed one: %+v", got[1])
+	}
+}
+
+// TestOnlyTheLeaderAdministers: records and producers are the leader's business.
+func TestOnlyTheLeaderAdministers(t *testing.T) {
+	p := startFollower(t, &follower{lost: true}).dial()
+	code(t, "delete records", ask[*kmsg.DeleteRecordsResponse](p, 2, deleteRecords("t", 0, 0)).Topics[0].Partitions[0].ErrorCode, api.NotLeaderOrFollower)
+	code(t, "producers", ask[*kmsg.DescribeProducersResponse](p, 0, describeProducers("t", 0)).Topics[0].Partitions[0].ErrorCode, api.NotLeaderOrFollower)
 }
 
 func TestDescribeProducers(t *testing.T) {

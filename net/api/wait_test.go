@@ -52,6 +52,10 @@ func (f *follower) Append(a *replica.Append) (cancel func()) {
 	}
 }
 
+func (f *follower) State(int32) (replica.State, error) {
+	return replica.State{Leader: 2, LeaderEpoch: 5, IsLeader: !f.lost}, nil
+}
+
 func (f *follower) cancels() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +88,7 @@ func startFollower(t *testing.T, f *follower) *broker {
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	h := api.New(api.Deps{BrokerID: 1, Replicas: f, Image: func() *cluster.Image { return img }, Config: cfg, Clock: clock.Real{}})
+	h := api.New(api.Deps{BrokerID: 1, Replicas: f, Store: offlineDirs{}, Image: func() *cluster.Image { return img }, Config: cfg, Clock: clock.Real{}})
 	s, err := server.New(server.Config{Listeners: []server.Listener{{Name: "PLAINTEXT", Listener: l}}, Handler: h, DrainMax: 100 * time.Millisecond})
 	must(t, err)
 	s.Start()
