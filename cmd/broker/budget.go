@@ -19,8 +19,8 @@ const (
 )
 
 // descriptorBudget gives files and connections half each of what the process may have, unless
-// io.open.files.max and max.connections say less. Whoever comes when all are taken is turned away; a
-// process that runs out of descriptors could not even open a segment.
+// io.open.files.max and max.connections say less. Whoever comes when all are taken waits for one, as
+// Kafka's max.connections has it; a process that runs out of descriptors could not even open a segment.
 func descriptorBudget(c *config.Broker) budget {
 	return shareOut(descriptorLimit(), c.Int("io.open.files.max"), c.Int("max.connections"))
 }

@@ -162,14 +162,14 @@ func checkBatch(records []byte, version int16) error {
 	case len(records) > magicPos && records[magicPos] != 2:
 		return refuse(InvalidRecord, "produce requests with version %d must have record batches of magic 2, not %d", version, int8(records[magicPos]))
 	case len(records) < batch.HeaderBytes:
-		return fmt.Errorf("%w: %d bytes", batch.ErrTruncated, len(records))
+		return refuse(InvalidRecord, "a record batch of %d bytes is cut short", len(records))
 	}
 	size, err := batch.SizeOf(records)
 	switch {
 	case err != nil:
 		return err
 	case size > len(records):
-		return fmt.Errorf("%w: %d bytes of %d", batch.ErrTruncated, len(records), size)
+		return refuse(InvalidRecord, "a record batch of %d bytes is cut short at %d", size, len(records))
 	case size < len(records):
 		return refuse(InvalidRecord, "produce requests with version %d must have exactly one record batch for each partition", version)
 	case version < 7 && batch.Batch(records).Codec() == batch.Zstd:
