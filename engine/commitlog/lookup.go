@@ -124,7 +124,7 @@ func (l *Log) eachSegment(skip func(newestMs int64) bool, fn func(s *segment.Seg
 		if errors.Is(err, segment.ErrGone) {
 			continue // meanwhile
 		}
-		if isCorrupt(err) {
+		if isCorrupt(err) || errors.As(err, new(*batch.CorruptError)) { // the second: within a batch
 			err = errors.Join(ErrCorrupt, err)
 		}
 		if err != nil || !more {

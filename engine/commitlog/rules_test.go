@@ -1,7 +1,9 @@
 package commitlog
 
 import (
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"strings"
 	"testing"
 
@@ -438,5 +440,21 @@ func TestProducersOfOldRecordsOutliveARestart(t *testing.T) {
 	}
 	if ps := r.log.Producers(); len(ps) > 0 {
 		t.Fatalf("%+v have not expired", ps)
+	}
+}
+
+// A batch that was taken at its header's word may hold nothing readable: whoever looks into it is told that what is
+// stored is bad, not that the request was.
+func TestLookUpInGarbage(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.ValidateHeaderOnly = true })
+	b := records(3, 10, func(b *batch.Builder) { b.Codec = batch.Gzip })
+	b[batch.HeaderBytes] ^= 1
+	binary.BigEndian.PutUint32(b[17:], crc32.Checksum(b[21:], crc32.MakeTable(crc32.Castagnoli)))
+	r.mustAppend(b)
+	if _, _, err := r.log.OffsetForTime(1001); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("by time: %v", err)
+	}
+	if _, _, err := r.log.MaxTimestamp(); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("the newest: %v", err)
 	}
 }
