@@ -10,13 +10,14 @@ import (
 	"platter/coord/config"
 )
 
-// DescribeConfigs. Versions 1 to 4. Behaviour:
+// DescribeConfigs. Versions 0 to 4. Behaviour:
+//   - version 0, which Kafka 4 has dropped, is what Sarama asks in unless it is told a newer one;
 //   - topics and brokers; a broker describes only itself, and the empty broker name stands for the
 //     cluster-wide dynamic settings;
 //   - a null or empty list of names means all; names that are unknown are left out, as in Kafka;
 //   - values of passwords are never told;
 //   - synonyms in the order in which they count, the effective one first.
-func init() { register(kmsg.DescribeConfigs, 1, 4, (*Handler).describeConfigs) }
+func init() { register(kmsg.DescribeConfigs, 0, 4, (*Handler).describeConfigs) }
 
 func compare(a, b string) int { return cmp.Compare(a, b) }
 

@@ -1,0 +1,80 @@
+package clients
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/IBM/sarama"
+)
+
+// TestSaramaAdministration: Sarama's cluster admin in the oldest and in the newest versions of the requests.
+func TestSaramaAdministration(t *testing.T) {
+	b := broker(t, map[string]string{"broker.id": "0"})
+	for _, version := range []sarama.KafkaVersion{sarama.V1_0_0_0, sarama.MaxVersion} {
+		t.Run(version.String(), func(t *testing.T) {
+			c := sarama.NewConfig()
+			c.Version = version
+			c.Producer.Return.Successes = true
+			admin, err := sarama.NewClusterAdmin([]string{b.Addr()}, c)
+			must(t, err)
+			defer admin.Close()
+			topic := "admin-" + version.String()
+			must(t, admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: 1}, false))
+			producer, err := sarama.NewSyncProducer([]string{b.Addr()}, c)
+			must(t, err)
+			defer producer.Close()
+			for range 3 {
+				_, _, err := producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("x")})
+				must(t, err)
+			}
+
+			must(t, admin.CreatePartitions(topic, 3, [][]int32{{0}, {0}}, false))
+			if err := admin.CreatePartitions(topic, 2, nil, false); err == nil {
+				t.Error("fewer partitions: no error")
+			}
+			must(t, admin.DeleteRecords(topic, map[int32]int64{0: 2}))
+			if err := admin.DeleteRecords(topic, map[int32]int64{0: 9}); !errors.Is(err, sarama.ErrOffsetOutOfRange) {
+				t.Errorf("beyond the end: %v", err)
+			}
+			value := func(name string) string {
+				t.Helper()
+				got, err := admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic, ConfigNames: []string{name}})
+				must(t, err)
+				if len(got) != 1 {
+					t.Fatalf("%s: %+v", name, got)
+				}
+				return got[0].Value
+			}
+			text := func(s string) *string { return &s }
+			must(t, admin.AlterConfig(sarama.TopicResource, topic, map[string]*string{"retention.ms": text("1000")}, false))
+			if got := value("retention.ms"); got != "1000" {
+				t.Errorf("retention.ms is %s", got)
+			}
+			dirs, err := admin.DescribeLogDirs([]int32{0})
+			must(t, err)
+			if len(dirs[0]) != 1 || dirs[0][0].ErrorCode != sarama.ErrNoError || len(dirs[0][0].Topics) == 0 {
+				t.Errorf("log dirs: %+v", dirs)
+			}
+			if !version.IsAtLeast(sarama.V2_4_0_0) {
+				return
+			}
+			must(t, admin.IncrementalAlterConfig(sarama.TopicResource, topic, map[string]sarama.IncrementalAlterConfigsEntry{
+				"retention.ms":  {Operation: sarama.IncrementalAlterConfigsOperationDelete},
+				"segment.bytes": {Operation: sarama.IncrementalAlterConfigsOperationSet, Value: text("100000")},
+			}, false))
+			if retention, segment := value("retention.ms"), value("segment.bytes"); retention != "604800000" || segment != "100000" {
+				t.Errorf("retention.ms is %s, segment.bytes %s", retention, segment)
+			}
+			elected, err := admin.ElectLeaders(sarama.PreferredElection, map[string][]int32{topic: {0}})
+			must(t, err)
+			if got := elected[topic][0].ErrorCode; got != sarama.ErrElectionNotNeeded {
+				t.Errorf("elect: %v", got)
+			}
+			moving, err := admin.ListPartitionReassignments(topic, []int32{0})
+			must(t, err)
+			if len(moving[topic]) != 0 {
+				t.Errorf("reassignments: %+v", moving)
+			}
+		})
+	}
+}
