@@ -23,6 +23,14 @@ func FuzzRequests(f *testing.F) {
 			f.Add(format.AppendRequest(nil, req, 1)[4:])
 		}
 	}
+	b.coordinate()
+	for key, make := range groupRequests(id) {
+		for v := served[key][0]; v <= served[key][1]; v++ {
+			req := make(v)
+			req.SetVersion(v)
+			f.Add(format.AppendRequest(nil, req, 1)[4:])
+		}
+	}
 	f.Fuzz(func(t *testing.T, p []byte) {
 		peer := b.dialFor(t)
 		peer.nc.Write(framed(p))

@@ -180,6 +180,41 @@ func TestFranzGroup(t *testing.T) {
 	}
 }
 
+// TestQueueAndBroadcast: the members of one group share a topic's records, each group has them all.
+func TestQueueAndBroadcast(t *testing.T) {
+	b := broker(t, nil)
+	const records, each = 800, 3
+	fill(t, b.Addr(), "shared", 2*each, 0, 0)
+	var groups []*reads
+	for g := range 2 {
+		r := newReads()
+		groups = append(groups, r)
+		for range each {
+			join(t, b.Addr(), "shared", fmt.Sprint("group-", g), r)
+		}
+		until(t, "members with two partitions each", func() bool {
+			p := r.partitions()
+			for _, n := range p {
+				if n != 2 {
+					return false
+				}
+			}
+			return len(p) == each
+		})
+	}
+	fill(t, b.Addr(), "shared", 0, 1, records+1)
+	for g, r := range groups {
+		until(t, "all records", func() bool { return r.count() == records })
+		r.mu.Lock()
+		for v, n := range r.seen {
+			if n != 1 {
+				t.Errorf("group %d has read %s %d times", g, v, n)
+			}
+		}
+		r.mu.Unlock()
+	}
+}
+
 // TestFranzStatic: a static member that restarts gets its partitions back without a rebalance of the
 // others.
 func TestFranzStatic(t *testing.T) {

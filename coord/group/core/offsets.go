@@ -73,7 +73,8 @@ func (g *Group) Offset(tp store.TP) (Offset, bool) {
 func (g *Group) Offsets() map[store.TP]Offset { return g.offsets }
 
 // Expired is the offsets that nobody needs any more: a group's a while after its last member has left, or
-// after their commit where there never was one (KIP-211). A group with members keeps all.
+// after their commit where there never was one (KIP-211). A group with members keeps all. Unlike in Kafka,
+// what was committed after the last member had left (a reset, say) is kept for as long as any other.
 func (g *Group) Expired(now, retentionMs int64) []store.TP {
 	if g.state != Empty {
 		return nil
@@ -81,8 +82,8 @@ func (g *Group) Expired(now, retentionMs int64) []store.TP {
 	var out []store.TP
 	for tp, o := range g.offsets {
 		since := o.CommitMs
-		if g.protocolType != "" && g.since >= 0 {
-			since = g.since
+		if g.protocolType != "" {
+			since = max(since, g.since)
 		}
 		if o.ExpireMs >= 0 && now >= o.ExpireMs || o.ExpireMs < 0 && now-since >= retentionMs {
 			out = append(out, tp)
