@@ -68,6 +68,7 @@ func (c *Coordinator) DeleteGroups(groups []string) []error {
 			case e.State() != core.Empty:
 				done[i] <- core.ErrNonEmpty
 			default:
+				e.Disinvite()
 				s.bury(e, func(err error) { done[i] <- err })
 			}
 		})

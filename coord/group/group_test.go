@@ -193,6 +193,25 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestDeleteInvited: a group that nobody has joined yet, only got an id for, can be deleted; the id is void.
+func TestDeleteInvited(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	b.find("g")
+	r := joinRequest("")
+	r.IDRequired = true
+	invited := b.co.Join(context.Background(), "g", r)
+	if invited.Err != core.ErrMemberIDRequired {
+		t.Fatalf("joined: %+v", invited)
+	}
+	must(t, b.co.DeleteGroups([]string{"g"})[0])
+	if all, err := b.co.List(); len(all) != 0 {
+		t.Errorf("left: %v %v", all, err)
+	}
+	if got := b.co.Join(context.Background(), "g", joinRequest(invited.MemberID)); got.Err != core.ErrUnknownMember {
+		t.Errorf("joined a deleted group: %+v", got)
+	}
+}
+
 // TestManyAtOnce: commits of many groups from many goroutines, each group's in order.
 func TestManyAtOnce(t *testing.T) {
 	b := newBroker(t, clock.Real{}, nil)

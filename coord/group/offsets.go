@@ -143,6 +143,9 @@ func (c *Coordinator) Fetch(group string, tps []store.TP) ([]Committed, error) {
 // DeleteOffsets deletes committed offsets, and returns when that is committed: an error for each partition,
 // or one for all. A partition without an offset is no error.
 func (c *Coordinator) DeleteOffsets(group string, tps []store.TP) ([]error, error) {
+	if group == "" {
+		return nil, ErrInvalidGroup
+	}
 	s, err := c.find(group)
 	if err != nil {
 		return nil, err

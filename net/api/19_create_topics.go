@@ -80,7 +80,7 @@ func newTopic(t *kmsg.CreateTopicsRequestTopic, validateOnly bool) (controller.N
 	}
 	for i := range t.Configs {
 		if t.Configs[i].Value == nil {
-			return nt, refuse(InvalidRequest, "null value not supported for topic configs: %s", t.Configs[i].Name)
+			return nt, refuse(InvalidConfig, "null value not supported for topic configs: %s", t.Configs[i].Name)
 		}
 		nt.Configs[t.Configs[i].Name] = t.Configs[i].Value
 	}

@@ -92,6 +92,9 @@ func (h *Handler) alter(ctx context.Context, r resource, times int, dry bool, ch
 	}
 	switch r.kind {
 	case kmsg.ConfigResourceTypeTopic:
+		if r.name == "" {
+			return refuse(InvalidRequest, "default topic resources are not allowed")
+		}
 		if !validTopicName(r.name) {
 			return refuse(InvalidTopicException, "topic name %q is invalid", r.name)
 		}

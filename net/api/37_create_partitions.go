@@ -30,6 +30,9 @@ func (h *Handler) createPartitions(c call, req *kmsg.CreatePartitionsRequest) (k
 			errs[q.Topic] = refuse(InvalidTopicException, "the number of partitions of %s cannot be changed", q.Topic)
 		default:
 			m := controller.MorePartitions{Topic: q.Topic, Count: q.Count, ValidateOnly: req.ValidateOnly}
+			if q.Assignment != nil { // an empty one is one, and too short
+				m.Assignment = make([][]int32, 0, len(q.Assignment))
+			}
 			for j := range q.Assignment {
 				m.Assignment = append(m.Assignment, q.Assignment[j].Replicas)
 			}

@@ -120,6 +120,7 @@ func TestAlterTopicConfigs(t *testing.T) {
 	p.alter(api.InvalidRequest, topicConfig, "t", set("retention.ms", "1"), unset("retention.ms"))
 	p.alter(api.UnknownTopicOrPartition, topicConfig, "nowhere", set("retention.ms", "1"))
 	p.alter(api.InvalidTopicException, topicConfig, "no good", set("retention.ms", "1"))
+	p.alter(api.InvalidRequest, topicConfig, "", set("retention.ms", "1"))
 	p.alter(api.InvalidRequest, kmsg.ConfigResourceType(77), "t", set("retention.ms", "1"))
 	twice := alter(topicConfig, "t", set("retention.ms", "9"))
 	twice.Resources = append(twice.Resources, twice.Resources[0])

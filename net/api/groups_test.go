@@ -205,6 +205,7 @@ func TestGroupByHand(t *testing.T) {
 	code(t, "commit of a stranger", ask[*kmsg.OffsetCommitResponse](p, 9, commitRequest("g", id, 0, 1)).Topics[0].Partitions[0].ErrorCode, api.UnknownMemberID)
 	del := ask[*kmsg.OffsetDeleteResponse](p, 0, offsetDeleteRequest("g", 0))
 	code(t, "delete an offset that is in use", del.Topics[0].Partitions[0].ErrorCode, api.GroupSubscribedToTopic)
+	code(t, "delete an offset of no group", ask[*kmsg.OffsetDeleteResponse](p, 0, offsetDeleteRequest("", 0)).ErrorCode, api.InvalidGroupID)
 	beat.Generation = 0
 	code(t, "heartbeat of before", ask[*kmsg.HeartbeatResponse](p, 4, beat).ErrorCode, api.IllegalGeneration)
 

@@ -15,6 +15,12 @@ import (
 	"platter/net/api"
 )
 
+func emptyAssignment(topic string, count int32) *kmsg.CreatePartitionsRequest {
+	req := morePartitions(topic, count)
+	req.Topics[0].Assignment = []kmsg.CreatePartitionsRequestTopicAssignment{}
+	return req
+}
+
 func TestCreatePartitions(t *testing.T) {
 	b := startBroker(t, nil)
 	b.create("t", 2)
@@ -31,6 +37,7 @@ func TestCreatePartitions(t *testing.T) {
 		{morePartitions("t", 4, []int32{1}), api.InvalidReplicaAssignment},
 		{morePartitions("t", 3, []int32{1, 1}), api.InvalidReplicaAssignment},
 		{morePartitions("t", 3, []int32{7}), api.InvalidReplicaAssignment},
+		{emptyAssignment("t", 3), api.InvalidReplicaAssignment},
 		{morePartitions("__consumer_offsets", 100), api.InvalidTopicException},
 	} {
 		got := ask[*kmsg.CreatePartitionsResponse](p, 3, c.req).Topics[0]

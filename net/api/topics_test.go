@@ -172,6 +172,9 @@ func TestCreateTopics(t *testing.T) {
 	add(api.InvalidReplicationFactor, "thrice", 1, 3, nil)
 	add(api.InvalidConfig, "misconfigured", 1, 1, config("retention.ms", "soon"))
 	add(api.InvalidConfig, "unknown setting", 1, 1, config("no.such.setting", "1"))
+	add(api.InvalidConfig, "null", 1, 1, func(q *kmsg.CreateTopicsRequestTopic) {
+		q.Configs = []kmsg.CreateTopicsRequestTopicConfig{{Name: "retention.ms"}}
+	})
 	want["unknown setting"] = api.InvalidTopicException // the name counts first
 	add(api.InvalidRequest, "both", 1, 1, assign([]int32{1}))
 	add(api.InvalidReplicaAssignment, "elsewhere", -1, -1, assign([]int32{9}))

@@ -324,6 +324,9 @@ func (g *Group) replacedStored(now int64, old *replaced, err error) {
 	})
 }
 
+// Disinvite takes back all ids that nobody has joined with yet: who does then is told to ask for another.
+func (g *Group) Disinvite() { clear(g.pending) }
+
 // IsPending says that the id was given out, and nobody has joined with it yet.
 func (g *Group) IsPending(id string) bool {
 	_, ok := g.pending[id]
