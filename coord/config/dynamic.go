@@ -72,6 +72,9 @@ func (b *Broker) SetDynamic(own, all map[string]string) []error {
 			part.to[name] = v
 		}
 	}
+	if len(d.own)+len(d.all) == 0 {
+		d = nil // what is asked for often need not look
+	}
 	b.dynamic.Store(d)
 	return errs
 }
