@@ -169,6 +169,14 @@ func (b *Broker) checkRetention() error {
 	return nil
 }
 
+// checkGroups: no member could ever join.
+func (b *Broker) checkGroups() error {
+	if lowest, highest := b.Int64("group.min.session.timeout.ms"), b.Int64("group.max.session.timeout.ms"); lowest > highest {
+		return fmt.Errorf("group.min.session.timeout.ms=%d is above group.max.session.timeout.ms=%d", lowest, highest)
+	}
+	return nil
+}
+
 func (b *Broker) checkRequests() error {
 	if q, one := b.Int64("queued.max.request.bytes"), b.Int64("socket.request.max.bytes"); q > 0 && q < one {
 		return fmt.Errorf("queued.max.request.bytes=%d is less than one request may have (socket.request.max.bytes=%d)", q, one)

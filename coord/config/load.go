@@ -45,7 +45,7 @@ func Load(props, overrides map[string]string) (b *Broker, warnings []string, err
 	}
 	// What depends on several settings makes sense only once each is well-formed.
 	if len(errs) == 0 {
-		for _, check := range []func() error{b.checkIdentity, b.checkDirs, b.checkZooKeeper, b.checkRetention, b.checkRequests, b.readListeners} {
+		for _, check := range []func() error{b.checkIdentity, b.checkDirs, b.checkZooKeeper, b.checkRetention, b.checkRequests, b.checkGroups, b.readListeners} {
 			if err := check(); err != nil {
 				errs = append(errs, err)
 			}

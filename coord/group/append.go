@@ -116,19 +116,14 @@ func (s *shard) append(w *write) {
 		return
 	}
 	r, err := s.c.replicaOf(s.partition)
-	if err == nil {
-		var st replica.State
-		if st, err = r.State(-1); err == nil && (!st.IsLeader || st.LeaderEpoch != s.epoch) {
-			err = replica.ErrNotLeader
-		}
-	}
 	if err != nil {
 		s.appended(w, err)
 		return
 	}
-	cancel := r.Append(&replica.Append{Batches: []batch.Batch{b}, Acks: cfg.CommitAcks, Done: func(a commitlog.Appended) {
-		s.appended(w, a.Err)
-	}})
+	cancel := r.Append(&replica.Append{
+		Batches: []batch.Batch{b}, Acks: cfg.CommitAcks, InEpoch: true, LeaderEpoch: s.epoch,
+		Done: func(a commitlog.Appended) { s.appended(w, a.Err) },
+	})
 	if cancel == nil {
 		return
 	}

@@ -12,6 +12,9 @@ import (
 type Append struct {
 	Batches []batch.Batch
 	Acks    int16 // 0, 1 or -1
+	// InEpoch: only in the term of LeaderEpoch, else ErrNotLeader. For who keeps state of a term.
+	InEpoch     bool
+	LeaderEpoch int32
 	// Done is called once: acks 0 and 1 when written, -1 when the high watermark has passed the last
 	// record. Never under a lock.
 	Done func(commitlog.Appended)
@@ -26,7 +29,7 @@ func (r *Replica) Append(a *Append) (cancel func()) {
 	switch {
 	case v.stopped:
 		return refuse(a, ErrUnknownPartition)
-	case v.term == nil || !v.term.enter():
+	case a.InEpoch && a.LeaderEpoch != v.epoch, v.term == nil || !v.term.enter():
 		return refuse(a, ErrNotLeader)
 	case a.Acks == -1 && v.underMin:
 		v.term.leave()

@@ -296,3 +296,19 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("a look allocates %v times", n)
 	}
 }
+
+// TestAppendInEpoch: who keeps state of a term does not write into another.
+func TestAppendInEpoch(t *testing.T) {
+	l := &fakeLog{}
+	r := leader(t, l, 1, 1)
+	in := func(epoch int32) *outcome {
+		o := &outcome{}
+		r.Append(&Append{Batches: []batch.Batch{nil}, Acks: 1, InEpoch: true, LeaderEpoch: epoch, Done: o.done})
+		return o
+	}
+	want(t, "in its term", in(0), "0")
+	assign(t, r, 4, 1, 1)
+	want(t, "in a later term", in(0), ErrNotLeader.Error())
+	want(t, "in a term to come", in(5), ErrNotLeader.Error())
+	want(t, "in the new term", in(4), "1")
+}
