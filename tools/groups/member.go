@@ -1,5 +1,5 @@
-// Package groups is many group members against the real broker process: how fast large groups settle and
-// what they cost, and what becomes of partitions and records while members come, go, die and are stopped.
+// Package groups is group members that speak the protocol themselves, against the real broker process: what
+// many groups cost, and what becomes of a group while the broker stands still.
 package groups
 
 import (
