@@ -57,6 +57,9 @@ func TestManyMembers(t *testing.T) {
 			ends := logEnds(t, cl, "many")
 			until(t, "every record to be processed", func() bool { return l.covers(ends) })
 			report(t, Check(l.all(), ends))
+			for _, m := range members {
+				m.leave()
+			}
 			if grown := b.RSSBytes() - before; grown > growthMax {
 				t.Errorf("the broker has grown by %d MiB", grown>>20)
 			}

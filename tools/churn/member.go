@@ -29,55 +29,121 @@ type Config struct {
 // An error is final: the member was fenced, for example.
 func Run(ctx context.Context, cfg Config, report func(Event)) error {
 	m := &memberRun{cfg: cfg, to: report}
-	if err := m.connect(); err != nil {
+	for ctx.Err() == nil {
+		if err := m.session(ctx); !errors.Is(err, errStale) {
+			return err
+		}
+	}
+	return nil
+}
+
+// errStale: the member was thrown out of the group and has come in again under another id, and its client goes on
+// with the partitions that it had before, from where it was, as if nothing had happened. (A cooperative franz-go
+// client does, when it is JoinGroup that tells it.) No broker can tell its commits from good ones, so the member
+// begins anew.
+var errStale = errors.New("the member has another id and its old partitions")
+
+type memberRun struct {
+	cfg Config
+
+	reporting sync.Mutex
+	to        func(Event)
+
+	mu    sync.Mutex
+	cl    *kgo.Client
+	id    string // as which the last assignment came
+	clean bool   // the client has given up what it had since then
+	stale bool
+}
+
+// session is one client's life.
+func (m *memberRun) session(ctx context.Context) error {
+	cl, err := m.connect()
+	if err != nil {
 		return err
 	}
-	defer m.cl.CloseAllowingRebalance()
+	defer cl.CloseAllowingRebalance()
 	for ctx.Err() == nil {
-		fs := m.cl.PollRecords(ctx, 100)
+		fs := cl.PollRecords(ctx, 100)
 		for _, e := range fs.Errors() {
 			if errors.Is(e.Err, kerr.FencedInstanceID) {
 				return e.Err
 			}
 		}
-		m.process(fs)
-		m.cl.AllowRebalance()
+		m.process(cl, fs)
+		cl.AllowRebalance()
+		if m.isStale() {
+			return errStale
+		}
 	}
 	return nil
 }
 
-type memberRun struct {
-	cfg Config
-	cl  *kgo.Client
-	mu  sync.Mutex
-	to  func(Event)
+// connect makes a client. It begins to join at once, so what it reports must find m ready.
+func (m *memberRun) connect() (cl *kgo.Client, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.id, m.clean, m.stale = "", false, false
+	m.cl, err = kgo.NewClient(m.options()...)
+	return m.cl, err
 }
 
 // report returns when the event is told: what is committed afterwards was certainly reported before.
 func (m *memberRun) report(e Event) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	m.reporting.Lock()
+	defer m.reporting.Unlock()
 	m.to(e)
 }
 
-func (m *memberRun) connect() (err error) {
+func (m *memberRun) options() []kgo.Opt {
 	var balancer kgo.GroupBalancer = kgo.RoundRobinBalancer()
 	if m.cfg.Cooperative {
 		balancer = kgo.CooperativeStickyBalancer()
 	}
+	nothing := func(context.Context, *kgo.Client, map[string][]int32) {}
 	opts := []kgo.Opt{
 		kgo.SeedBrokers(m.cfg.Addr), kgo.ConsumerGroup(m.cfg.Group), kgo.ConsumeTopics(m.cfg.Topic),
 		kgo.Balancers(&witness{balancer, m}),
 		kgo.SessionTimeout(m.cfg.Session), kgo.HeartbeatInterval(m.cfg.Session / 10), kgo.RebalanceTimeout(m.cfg.Rebalance),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(),
+		// Callbacks, even if they do nothing, make a rebalance wait for the records under way.
+		kgo.BlockRebalanceOnPoll(), kgo.OnPartitionsAssigned(nothing), kgo.OnPartitionsLost(m.lost), kgo.OnPartitionsRevoked(m.revoked),
 		kgo.FetchMaxWait(200 * time.Millisecond), kgo.MetadataMinAge(50 * time.Millisecond), kgo.DialTimeout(2 * time.Second),
 		kgo.RetryBackoffFn(func(int) time.Duration { return 20 * time.Millisecond }),
 	}
 	if m.cfg.Instance != "" {
 		opts = append(opts, kgo.InstanceID(m.cfg.Instance))
 	}
-	m.cl, err = kgo.NewClient(opts...)
-	return err
+	return opts
+}
+
+func (m *memberRun) lost(context.Context, *kgo.Client, map[string][]int32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clean = true
+}
+
+// revoked: an eager member gives up all that it has before it joins again.
+func (m *memberRun) revoked(ctx context.Context, cl *kgo.Client, parts map[string][]int32) {
+	if !m.cfg.Cooperative {
+		m.lost(ctx, cl, parts)
+	}
+}
+
+func (m *memberRun) isStale() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stale
+}
+
+// beforeCommit lets a commit go if it is made as the member that has the partitions.
+func (m *memberRun) beforeCommit(req *kmsg.OffsetCommitRequest) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stale || req.MemberID != m.id {
+		return errStale
+	}
+	return nil
 }
 
 // witness reports each assignment exactly as SyncGroup brought it.
@@ -89,10 +155,20 @@ type witness struct {
 func (w *witness) ParseSyncAssignment(text []byte) (map[string][]int32, error) {
 	parts, err := w.GroupBalancer.ParseSyncAssignment(text)
 	if err == nil {
-		id, generation := w.m.cl.GroupMetadata()
+		id, generation := w.m.assigned()
 		w.m.report(Event{Kind: Assigned, Member: w.m.name(id), Generation: generation, Partitions: parts[w.m.cfg.Topic]})
 	}
 	return parts, err
+}
+
+// assigned says as whom, and in which generation, the assignment has come.
+func (m *memberRun) assigned() (string, int32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id, generation := m.cl.GroupMetadata()
+	m.stale = m.stale || m.id != "" && m.id != id && !m.clean
+	m.id, m.clean = id, false
+	return id, generation
 }
 
 func (m *memberRun) name(id string) string {
@@ -104,7 +180,7 @@ func (m *memberRun) name(id string) string {
 
 // process reports the records, then commits them. That a commit is refused is how a group tells a member that
 // it has gone on without it.
-func (m *memberRun) process(fs kgo.Fetches) {
+func (m *memberRun) process(cl *kgo.Client, fs kgo.Fetches) {
 	offsets := map[int32]kgo.EpochOffset{}
 	fs.EachPartition(func(p kgo.FetchTopicPartition) {
 		if len(p.Records) == 0 {
@@ -121,7 +197,8 @@ func (m *memberRun) process(fs kgo.Fetches) {
 	// Not the member's ctx: what was processed is committed before it leaves.
 	ctx, cancel := context.WithTimeout(context.Background(), m.cfg.Rebalance)
 	defer cancel()
-	m.cl.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{m.cfg.Topic: offsets}, m.committed)
+	ctx = kgo.PreCommitFnContext(ctx, m.beforeCommit)
+	cl.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{m.cfg.Topic: offsets}, m.committed)
 }
 
 func (m *memberRun) committed(_ *kgo.Client, req *kmsg.OffsetCommitRequest, resp *kmsg.OffsetCommitResponse, err error) {
