@@ -10,12 +10,13 @@ import (
 	"platter/engine/store"
 )
 
-// DescribeLogDirs (KIP-113, KIP-827). Versions 0 to 4. Behaviour:
+// DescribeLogDirs (KIP-113, KIP-827). Versions 0 to 5. Behaviour:
 //   - null topics mean all; what is not here is left out;
 //   - a directory that is offline is KAFKA_STORAGE_ERROR, without partitions and sizes;
 //   - the offset lag is how far the log end is behind the high watermark, which is 0 on a leader; no
-//     replica is ever on its way from one directory to another.
-func init() { register(kmsg.DescribeLogDirs, 0, 4, (*Handler).describeLogDirs) }
+//     replica is ever on its way from one directory to another;
+//   - no directory is ever cordoned (version 5, KIP-1066).
+func init() { register(kmsg.DescribeLogDirs, 0, 5, (*Handler).describeLogDirs) }
 
 func (h *Handler) describeLogDirs(c call, req *kmsg.DescribeLogDirsRequest) (kmsg.Response, error) {
 	resp := kmsg.NewPtrDescribeLogDirsResponse()

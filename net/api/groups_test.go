@@ -227,6 +227,10 @@ func TestGroupByHand(t *testing.T) {
 	code(t, "leave of nobody", l.Members[0].ErrorCode, api.UnknownMemberID)
 	code(t, "leave of a member", l.Members[1].ErrorCode, api.None)
 	remove := kmsg.NewPtrDeleteGroupsRequest()
+	remove.Groups = []string{"none"}
+	if r := ask[*kmsg.DeleteGroupsResponse](p, 3, remove).Groups[0]; api.Code(r.ErrorCode) != api.GroupIDNotFound || r.ErrorMessage == nil {
+		t.Errorf("no group deleted: %+v", r)
+	}
 	remove.Groups = []string{"g", "g"}
 	if r := ask[*kmsg.DeleteGroupsResponse](p, 2, remove); len(r.Groups) != 1 || r.Groups[0].ErrorCode != 0 {
 		t.Errorf("deleted: %+v", r)

@@ -18,8 +18,8 @@ var served = map[kmsg.Key][2]int16{
 	kmsg.InitProducerID: {0, 5}, kmsg.OffsetForLeaderEpoch: {2, 4}, kmsg.DescribeConfigs: {0, 4},
 	kmsg.DescribeCluster: {0, 2}, kmsg.DescribeTopicPartitions: {0, 0},
 	kmsg.OffsetCommit: {2, 10}, kmsg.OffsetFetch: {1, 10}, kmsg.JoinGroup: {0, 9}, kmsg.Heartbeat: {0, 4}, kmsg.LeaveGroup: {0, 5},
-	kmsg.SyncGroup: {0, 5}, kmsg.DescribeGroups: {0, 6}, kmsg.ListGroups: {0, 5}, kmsg.DeleteGroups: {0, 2}, kmsg.OffsetDelete: {0, 0},
-	kmsg.CreatePartitions: {0, 3}, kmsg.DeleteRecords: {0, 2}, kmsg.DescribeLogDirs: {0, 4},
+	kmsg.SyncGroup: {0, 5}, kmsg.DescribeGroups: {0, 6}, kmsg.ListGroups: {0, 5}, kmsg.DeleteGroups: {0, 3}, kmsg.OffsetDelete: {0, 0},
+	kmsg.CreatePartitions: {0, 3}, kmsg.DeleteRecords: {0, 2}, kmsg.DescribeLogDirs: {0, 5},
 	kmsg.AlterConfigs: {0, 2}, kmsg.IncrementalAlterConfigs: {0, 1},
 	kmsg.DescribeProducers: {0, 0}, kmsg.ElectLeaders: {0, 2}, kmsg.ListPartitionReassignments: {0, 0},
 }
