@@ -12,7 +12,8 @@ import (
 // OffsetFetch. Versions 1 to 10. Behaviour:
 //   - a partition without an offset has offset -1, and no error;
 //   - from version 2 on null topics ask for all, and an error of the group is told once instead of with
-//     each partition; from 8 on many groups are asked for at once, each with its error (KIP-709);
+//     each partition; from 8 on many groups are asked for at once, each with its error (KIP-709),
+//     and one that is named twice is answered once;
 //   - stable offsets (version 7) are all there are, until there are transactions;
 //   - version 10 names topics by id: an unknown one is UNKNOWN_TOPIC_ID.
 func init() { register(kmsg.OffsetFetch, 1, 10, (*Handler).offsetFetch) }
@@ -20,7 +21,12 @@ func init() { register(kmsg.OffsetFetch, 1, 10, (*Handler).offsetFetch) }
 func (h *Handler) offsetFetch(c call, req *kmsg.OffsetFetchRequest) (kmsg.Response, error) {
 	resp := kmsg.NewPtrOffsetFetchResponse()
 	if req.Version >= 8 {
+		seen := map[string]bool{}
 		for i := range req.Groups {
+			if seen[req.Groups[i].Group] {
+				continue
+			}
+			seen[req.Groups[i].Group] = true
 			g := h.fetchGroup(c, &req.Groups[i], req.Version)
 			if g.ErrorCode != 0 {
 				g.Topics = nil

@@ -11,6 +11,7 @@ import (
 // DescribeGroups. Versions 0 to 6. Behaviour:
 //   - a group that does not exist is Dead, and no error; from version 6 on it is GROUP_ID_NOT_FOUND
 //     (KIP-1043);
+//   - a group that is named twice is answered once: it may be large;
 //   - protocol, metadata and assignments are shown of Stable groups only;
 //   - authorized operations (version 3 and later) are all that a group has, when they were asked for.
 func init() { register(kmsg.DescribeGroups, 0, 6, (*Handler).describeGroups) }
@@ -20,7 +21,12 @@ const groupOperations = 1<<3 | 1<<6 | 1<<8
 
 func (h *Handler) describeGroups(c call, req *kmsg.DescribeGroupsRequest) (kmsg.Response, error) {
 	resp := kmsg.NewPtrDescribeGroupsResponse()
+	seen := map[string]bool{}
 	for _, id := range req.Groups {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
 		g := kmsg.NewDescribeGroupsResponseGroup()
 		g.Group = id
 		d, err := h.Groups.Describe(id)

@@ -154,6 +154,11 @@ func TestCommitAndFetch(t *testing.T) {
 			t.Errorf("version %d, another group: %+v", v, g)
 		}
 	}
+	twice := offsetFetchRequest("g", id, 1)
+	twice.Groups = append(twice.Groups, twice.Groups[0])
+	if resp := ask[*kmsg.OffsetFetchResponse](p, 9, twice); len(resp.Groups) != 1 {
+		t.Errorf("a group that is named twice: %+v", resp)
+	}
 	unknown := commitRequest("g", [16]byte{9}, 1, 5)
 	code(t, "unknown topic id", ask[*kmsg.OffsetCommitResponse](p, 10, unknown).Topics[0].Partitions[0].ErrorCode, api.UnknownTopicID)
 	missing := commitRequest("g", id, 7, 5)
