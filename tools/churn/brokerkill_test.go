@@ -135,10 +135,10 @@ type underFire struct {
 }
 
 func newUnderFire(t *testing.T, bin string) *underFire {
-	u := &underFire{t: t, rnd: random(t), b: proc.New(t, bin, t.TempDir()), gate: newGate(), ledgers: map[string]*ledger{}}
+	u := &underFire{t: t, rnd: proc.Random(t, *seed), b: proc.New(t, bin, t.TempDir()), gate: newGate(), ledgers: map[string]*ledger{}}
 	u.b.Start()
 	u.cl = newClient(t, u.b.Addr())
-	createTopic(t, u.cl, "killed", killedPartitions)
+	proc.CreateTopic(t, u.b.Addr(), "killed", killedPartitions)
 	ctx, cancel := context.WithCancel(context.Background())
 	wait := produce(ctx, t, u.b.Addr(), "killed", killedPartitions)
 	for _, name := range []string{"eager", "cooperative"} {

@@ -27,8 +27,7 @@ const (
 func TestChurn(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t)
-	cl := newClient(t, b.Addr())
-	createTopic(t, cl, "churn", partitionCount)
+	proc.CreateTopic(t, b.Addr(), "churn", partitionCount)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	wait := produce(ctx, t, b.Addr(), "churn", partitionCount)
@@ -79,7 +78,7 @@ type inside struct {
 }
 
 func newChurned(t *testing.T, addr, group string) *churned {
-	g := &churned{t: t, rnd: random(t), done: map[string]int{}}
+	g := &churned{t: t, rnd: proc.Random(t, *seed), done: map[string]int{}}
 	g.cfg = Config{
 		Addr: addr, Group: group, Topic: "churn", Cooperative: group == "cooperative",
 		Session: session, Rebalance: 2 * session, Work: 20 * time.Millisecond,

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"sync"
@@ -34,15 +33,6 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	proc.Cleanup()
 	os.Exit(code)
-}
-
-func random(t *testing.T) *rand.Rand {
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d (replay with -seed)", s)
-	return rand.New(rand.NewPCG(s, 3))
 }
 
 // memberProcess is a member in a process of its own: events go to standard output, and it leaves when its
@@ -151,15 +141,6 @@ func newClient(t *testing.T, addr string, opts ...kgo.Opt) *kgo.Client {
 	}
 	t.Cleanup(cl.Close)
 	return cl
-}
-
-func createTopic(t *testing.T, cl *kgo.Client, topic string, partitions int32) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-	defer cancel()
-	if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, 1, nil, topic); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // produce sends records to all partitions in turn until ctx ends; what it returns waits for

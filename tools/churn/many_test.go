@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"platter/tools/proc"
 )
 
 const (
@@ -22,7 +24,7 @@ func TestManyMembers(t *testing.T) {
 		t.Run(fmt.Sprintf("cooperative=%v", cooperative), func(t *testing.T) {
 			b := startBroker(t)
 			cl := newClient(t, b.Addr())
-			createTopic(t, cl, "many", manyPartitions)
+			proc.CreateTopic(t, b.Addr(), "many", manyPartitions)
 			var rs []*kgo.Record
 			for p := range manyPartitions {
 				rs = append(rs, &kgo.Record{Topic: "many", Partition: int32(p), Value: []byte("x")})

@@ -85,7 +85,7 @@ func killConsumers(t *testing.T, commitFirst bool, records, kills int) map[strin
 	t.Helper()
 	b := startBroker(t)
 	fill(t, b.Addr(), "t", records)
-	rnd := random(t)
+	rnd := proc.Random(t, *seed)
 	args := consumerArgs{b.Addr(), "t", "g", commitFirst}
 	times := map[string]int{}
 	for range kills {

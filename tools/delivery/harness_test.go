@@ -7,12 +7,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"platter/tools/proc"
@@ -28,15 +26,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func random(t *testing.T) *rand.Rand {
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d (replay the moments with -seed)", s)
-	return rand.New(rand.NewPCG(s, 2))
-}
-
 func startBroker(t *testing.T) *proc.Broker {
 	t.Helper()
 	b := proc.New(t, proc.Binary(t), t.TempDir())
@@ -48,7 +37,7 @@ func startBroker(t *testing.T) *proc.Broker {
 // fill puts records 0, 1, 2, … into a fresh topic of three partitions.
 func fill(t *testing.T, addr, topic string, records int) {
 	t.Helper()
-	createTopic(t, addr, topic)
+	proc.CreateTopic(t, addr, topic, partitionCount)
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic(topic))
 	if err != nil {
 		t.Fatal(err)
@@ -66,20 +55,6 @@ func fill(t *testing.T, addr, topic string, records int) {
 }
 
 const partitionCount = 3
-
-func createTopic(t *testing.T, addr, topic string) {
-	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitionCount, 1, nil, topic); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // endMark is the record that stands behind all others of a partition.
 func endMark(partition int) string { return fmt.Sprintf("end-%d", partition) }

@@ -43,7 +43,7 @@ func throughProxy(t *testing.T) (*proc.Broker, *proxy) {
 	b.Props["advertised.listeners"] = "PLAINTEXT://" + p.addr()
 	p.start(t, b.Addr())
 	b.Start()
-	createTopic(t, p.addr(), "t")
+	proc.CreateTopic(t, p.addr(), "t", partitionCount)
 	return b, p
 }
 
@@ -148,7 +148,7 @@ func TestProducersWhenConnectionsBreak(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, p := throughProxy(t)
-			rnd := random(t)
+			rnd := proc.Random(t, *seed)
 			cuts := map[moment]int{}
 			p.onProduce(func(m moment) bool {
 				if rnd.IntN(10) > 0 {
@@ -202,7 +202,7 @@ func missing(sent, read []history.Record) int {
 func TestIdempotentWhenTheBrokerDies(t *testing.T) {
 	t.Parallel()
 	b, p := throughProxy(t)
-	rnd := random(t)
+	rnd := proc.Random(t, *seed)
 	const kills = 10
 	dead, back, done := make(chan bool), make(chan bool), make(chan bool)
 	killed := 0
@@ -278,8 +278,8 @@ func produce(text []byte) error {
 func TestIdempotentWhenTheProducerDies(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t)
-	createTopic(t, b.Addr(), "t")
-	rnd := random(t)
+	proc.CreateTopic(t, b.Addr(), "t", partitionCount)
+	rnd := proc.Random(t, *seed)
 	var sent []history.Record
 	for producer := range int32(6) {
 		c := proc.StartChild(t, "produce", producerArgs{b.Addr(), producer})

@@ -3,13 +3,9 @@ package killtest
 import (
 	"context"
 	"flag"
-	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"platter/tools/history"
 	"platter/tools/proc"
@@ -62,12 +58,7 @@ func TestPlantedBugIsFound(t *testing.T) {
 
 func killRun(t *testing.T, bin string, kills int, props map[string]string) ([]history.Violation, []history.Record, []error) {
 	t.Helper()
-	s := *seed
-	if s == 0 {
-		s = uint64(time.Now().UnixNano())
-	}
-	t.Logf("seed %d (replay the moments with -seed)", s)
-	rnd := rand.New(rand.NewPCG(s, 1))
+	rnd := proc.Random(t, *seed)
 	b := proc.New(t, bin, t.TempDir())
 	for k, v := range props {
 		b.Props[k] = v
@@ -75,8 +66,8 @@ func killRun(t *testing.T, bin string, kills int, props map[string]string) ([]hi
 	// Small segments, so that kills also fall into rolls.
 	b.Props["log.segment.bytes"] = "1048576"
 	b.Start()
-	createTopic(t, b.Addr())
-	load, err := StartLoad(b.Addr(), topic, partitionCount, producerCount, s)
+	proc.CreateTopic(t, b.Addr(), topic, partitionCount)
+	load, err := StartLoad(b.Addr(), topic, partitionCount, producerCount, rnd.Uint64())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,18 +109,4 @@ func killRun(t *testing.T, bin string, kills int, props map[string]string) ([]hi
 		t.Fatalf("only %d records were acknowledged over %d kills: the load did not run", acked, kills)
 	}
 	return history.Check(sent, read), sent, failed
-}
-
-func createTopic(t *testing.T, addr string) {
-	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitionCount, 1, nil, topic); err != nil {
-		t.Fatal(err)
-	}
 }
