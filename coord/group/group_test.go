@@ -193,6 +193,25 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestEmptied: a group whose offsets were all deleted is there, and empty, until expiry comes by.
+func TestEmptied(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	for _, id := range []string{"g", "h"} {
+		b.find(id)
+		must(t, b.commit(id, "t", 3))
+		_, err := b.co.DeleteOffsets(id, []store.TP{{Topic: "t"}})
+		must(t, err)
+		if d, err := b.co.Describe(id); err != nil || d.State != core.Empty {
+			t.Errorf("%s: %+v %v", id, d, err)
+		}
+	}
+	must(t, b.co.DeleteGroups([]string{"g"})[0])
+	b.co.ExpireNow()
+	if all, err := b.co.List(); len(all) != 0 {
+		t.Errorf("left: %v %v", all, err)
+	}
+}
+
 // TestDeleteInvited: a group that nobody has joined yet, only got an id for, can be deleted; the id is void.
 func TestDeleteInvited(t *testing.T) {
 	b := newBroker(t, clock.Real{}, nil)

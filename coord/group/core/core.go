@@ -134,8 +134,8 @@ type Group struct {
 	storing   *Store
 	next      int64 // no timer is due before; 0: there is none
 
-	offsets map[store.TP]Offset
-	bytes   int64 // what members and offsets take, roughly
+	offsets map[store.TP]Offset // nil: there never was one
+	bytes   int64               // what members and offsets take, roughly
 	out     Work
 }
 
@@ -181,9 +181,10 @@ func (g *Group) Size() int { return len(g.members) }
 func (g *Group) ProtocolType() string { return g.protocolType }
 
 // Idle says that nothing is lost when the group is forgotten: no member was or is about to be here, and
-// no offset.
+// no offset. One whose offsets were deleted is kept until they are looked through next, as in Kafka, so that
+// whoever has emptied a group finds it empty, and can delete it.
 func (g *Group) Idle() bool {
-	return g.state == Empty && len(g.members) == 0 && len(g.pending) == 0 && len(g.offsets) == 0 && g.generation == 0
+	return g.state == Empty && len(g.members) == 0 && len(g.pending) == 0 && g.offsets == nil && g.generation == 0
 }
 
 // What things take beside their text, roughly.
