@@ -71,12 +71,6 @@ type process struct {
 	fenced chan struct{} // closed when the process has ended
 }
 
-// inside is a member in this process.
-type inside struct {
-	leave context.CancelFunc
-	done  chan struct{}
-}
-
 func newChurned(t *testing.T, addr, group string) *churned {
 	g := &churned{t: t, rnd: proc.Random(t, *seed), done: map[string]int{}}
 	g.cfg = Config{
@@ -248,23 +242,6 @@ func (g *churned) joinInside() bool {
 	}
 	g.insides = append(g.insides, startInside(g.t, g.cfg, &g.ledger))
 	return true
-}
-
-// startInside starts a member in this process; it leaves at the end of the test.
-func startInside(t *testing.T, cfg Config, l *ledger) *inside {
-	ctx, leave := context.WithCancel(context.Background())
-	m := &inside{leave, make(chan struct{})}
-	go func() {
-		defer close(m.done)
-		if err := Run(ctx, cfg, l.add); err != nil {
-			t.Errorf("a member has ended: %v", err)
-		}
-	}()
-	t.Cleanup(func() {
-		leave()
-		<-m.done
-	})
-	return m
 }
 
 func (g *churned) leaveInside() bool {

@@ -55,6 +55,29 @@ func memberProcess(text []byte) error {
 	return err
 }
 
+// inside is a member in this process.
+type inside struct {
+	leave context.CancelFunc
+	done  chan struct{}
+}
+
+// startInside starts a member in this process; it leaves at the end of the test.
+func startInside(t *testing.T, cfg Config, l *ledger) *inside {
+	ctx, leave := context.WithCancel(context.Background())
+	m := &inside{leave, make(chan struct{})}
+	go func() {
+		defer close(m.done)
+		if err := Run(ctx, cfg, l.add); err != nil {
+			t.Errorf("a member has ended: %v", err)
+		}
+	}()
+	t.Cleanup(func() {
+		leave()
+		<-m.done
+	})
+	return m
+}
+
 // ledger collects what all members of a group report.
 type ledger struct {
 	mu       sync.Mutex
