@@ -57,7 +57,6 @@ type churned struct {
 	cfg     Config
 	rnd     *rand.Rand
 	ledger  ledger
-	next    int
 	procs   []*process
 	insides []*inside
 	statics [staticCount]*process
@@ -68,7 +67,7 @@ type churned struct {
 type process struct {
 	*proc.Child
 	paused bool
-	fenced chan struct{} // closed when the process has ended
+	ended  chan struct{} // closed when the process has ended
 }
 
 func newChurned(t *testing.T, addr, group string) *churned {
@@ -88,9 +87,9 @@ func (g *churned) instance(i int) string { return fmt.Sprintf("static-%d", i) }
 func (g *churned) start(instance string) *process {
 	cfg := g.cfg
 	cfg.Instance = instance
-	p := &process{Child: proc.StartChild(g.t, "member", cfg), fenced: make(chan struct{})}
+	p := &process{Child: proc.StartChild(g.t, "member", cfg), ended: make(chan struct{})}
 	go func() {
-		defer close(p.fenced)
+		defer close(p.ended)
 		for line := range p.Lines {
 			var e Event
 			// The last line of one that was killed may be torn.
@@ -214,7 +213,7 @@ func (g *churned) resume() bool {
 func (g *churned) restartStatic() bool {
 	i := g.rnd.IntN(staticCount)
 	g.statics[i].Signal(syscall.SIGKILL)
-	<-g.statics[i].fenced
+	<-g.statics[i].ended
 	g.statics[i] = g.start(g.instance(i))
 	return true
 }
@@ -226,8 +225,8 @@ func (g *churned) doubleStatic() bool {
 	old.Signal(syscall.SIGCONT)
 	g.statics[i] = g.start(g.instance(i))
 	select {
-	case <-old.fenced:
-	case <-g.statics[i].fenced:
+	case <-old.ended:
+	case <-g.statics[i].ended:
 		// Both joined at once, and the second was fenced by the first, which goes on.
 		g.statics[i] = old
 	case <-time.After(90 * time.Second):

@@ -135,7 +135,21 @@ func TestResetOffsetsByFile(t *testing.T) {
 	if got := c.offsets("readers"); got != "0:2 1:10" || !strings.Contains(stderr, "access [1]: offset 99 is out of range") {
 		t.Errorf("%s; %s", got, stderr)
 	}
-	command(t, 0, exported, "group", "reset-offsets", "-b", c.b.Addr(), "readers", "--from-file", "-", "--execute", "--json")
+	done, _ := command(t, 0, exported, "group", "reset-offsets", "-b", c.b.Addr(), "readers", "--from-file", "-", "--execute", "--json")
+	var result struct {
+		Group    string
+		Executed bool
+		Offsets  []struct {
+			Topic     string
+			Partition int32
+			Current   int64 `json:"current_offset"`
+			New       int64 `json:"new_offset"`
+		}
+	}
+	if err := json.Unmarshal([]byte(done), &result); err != nil || !result.Executed || len(result.Offsets) != 2 ||
+		result.Offsets[1].Current != 10 || result.Offsets[1].New != 7 {
+		t.Errorf("%v: %s", err, done)
+	}
 	if got := c.offsets("readers"); got != "0:7 1:7" {
 		t.Errorf("%s", got)
 	}
