@@ -59,7 +59,7 @@ func pythonClients(t *testing.T) string {
 
 func TestPythonClients(t *testing.T) {
 	python := pythonClients(t)
-	for client, codecs := range map[string]int{"confluent-kafka": 5, "kafka-python": 4, "aiokafka": 5} {
+	for client, codecs := range map[string]int{"confluent-kafka": 5, "kafka-python": 5, "aiokafka": 5} {
 		t.Run(client, func(t *testing.T) {
 			b := broker(t, nil)
 			runScenario(t, codecs, python, "python/scenario.py", client, b.Addr())
@@ -102,7 +102,7 @@ func nodeClients(t *testing.T) string {
 
 func TestNodeClients(t *testing.T) {
 	dir := nodeClients(t)
-	for script, codecs := range map[string]int{"kafkajs": 3, "platformatic": 5} {
+	for script, codecs := range map[string]int{"kafkajs": 4, "platformatic": 5} {
 		t.Run(script, func(t *testing.T) {
 			b := broker(t, nil)
 			runScenario(t, codecs, "node", filepath.Join(dir, script+".mjs"), b.Addr())

@@ -106,7 +106,7 @@ def kafka_python(bootstrap):
         c.close()
         return got
 
-    for codec in (None, "gzip", "snappy", "lz4"):
+    for codec in (None, "gzip", "snappy", "lz4", "zstd"):
         name = codec or "none"
         topic, group = "kafka-python-" + name, "kafka-python-group-" + name
         admin.create_topics([NewTopic(topic, PARTITIONS, 1)])
