@@ -55,10 +55,10 @@ func TestHostileFrames(t *testing.T) {
 			p.nc.Write(b)
 			closed(t, p)
 		})
+		if name == "lying password" {
+			continue // behind the handshake it is a request header like any other
+		}
 		t.Run("later/"+name, func(t *testing.T) {
-			if name == "lying password" {
-				t.Skip("a request header like any other")
-			}
 			p := open(t, s, 10_000)
 			p.nc.Write(b)
 			closed(t, p)

@@ -38,12 +38,13 @@ func TestSaramaAdministration(t *testing.T) {
 			}
 			value := func(name string) string {
 				t.Helper()
-				got, err := admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: topic, ConfigNames: []string{name}})
+				resource := &sarama.ConfigResource{Type: sarama.TopicResource, Name: topic, ConfigNames: []string{name}}
+				got, err := admin.DescribeConfigs([]*sarama.ConfigResource{resource}, sarama.DescribeConfigsOptions{})
 				must(t, err)
-				if len(got) != 1 {
+				if len(got) != 1 || len(got[0].Configs) != 1 {
 					t.Fatalf("%s: %+v", name, got)
 				}
-				return got[0].Value
+				return got[0].Configs[0].Value
 			}
 			text := func(s string) *string { return &s }
 			must(t, admin.AlterConfig(sarama.TopicResource, topic, map[string]*string{"retention.ms": text("1000")}, false))
