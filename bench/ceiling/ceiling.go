@@ -72,35 +72,63 @@ func serveOne(c *net.TCPConn, o Options, n int) error {
 	return send(c, f)
 }
 
-// receive is the sink's loop: one buffer, one read to fill it, one checksum, one write.
+// readBytes is how much the sink asks the socket for at a time.
+const readBytes = 1 << 20
+
+// receive is the sink's loop: it takes what the socket has, sums and appends each whole frame where it lies,
+// and answers all of them with one write.
 func receive(c net.Conn, f *os.File) error {
-	var head [4]byte
-	var answer [8]byte
-	var body []byte
+	buf := make([]byte, 2*readBytes)
+	var answers []byte
 	var pos int64
 	var sum uint32
+	from, to := 0, 0 // the bytes of buf that are not used up
 	for {
-		if _, err := io.ReadFull(c, head[:]); err != nil {
+		answers = answers[:0]
+		for to-from >= 4 {
+			n := int(binary.BigEndian.Uint32(buf[from:]))
+			if 4+n > to-from {
+				buf, from, to = room(buf, from, to, 4+n)
+				break
+			}
+			body := buf[from+4 : from+4+n]
+			sum ^= crc32.Checksum(body, castagnoli)
+			if _, err := f.WriteAt(body, pos); err != nil {
+				return err
+			}
+			pos += int64(n)
+			from += 4 + n
+			answers = binary.BigEndian.AppendUint64(answers, uint64(pos)^uint64(sum&1)<<63)
+		}
+		if len(answers) > 0 {
+			if _, err := c.Write(answers); err != nil {
+				return err
+			}
+		}
+		if from == to {
+			from, to = 0, 0
+		}
+		if len(buf)-to < 4 {
+			buf, from, to = room(buf, from, to, readBytes)
+		}
+		n, err := c.Read(buf[to:min(len(buf), to+readBytes)])
+		if err != nil {
 			return err
 		}
-		n := int(binary.BigEndian.Uint32(head[:]))
-		if n > cap(body) {
-			body = make([]byte, n)
-		}
-		body = body[:n]
-		if _, err := io.ReadFull(c, body); err != nil {
-			return err
-		}
-		sum ^= crc32.Checksum(body, castagnoli)
-		if _, err := f.WriteAt(body, pos); err != nil {
-			return err
-		}
-		pos += int64(n)
-		binary.BigEndian.PutUint64(answer[:], uint64(pos)^uint64(sum&1)<<63)
-		if _, err := c.Write(answer[:]); err != nil {
-			return err
-		}
+		to += n
 	}
+}
+
+// room makes the unused bytes of buf fit for a frame of n bytes in all, moving them only if they must be.
+func room(buf []byte, from, to, n int) ([]byte, int, int) {
+	if from+n <= len(buf) {
+		return buf, from, to
+	}
+	next := buf
+	if n > len(buf) {
+		next = make([]byte, 2*n)
+	}
+	return next, 0, copy(next, buf[from:to])
 }
 
 // send is the source's loop.
