@@ -18,7 +18,7 @@ type FileOffset struct {
 	Offset    int64
 }
 
-// offsetsFileMax bounds a file of offsets, in lines and in bytes.
+// A file of offsets is bounded, in lines and in bytes.
 const (
 	offsetsFileLinesMax = 1_000_000
 	offsetsFileBytesMax = 256 << 20

@@ -39,7 +39,6 @@ func TopicPath(topic string) string          { return TopicsPath + "/" + topic }
 func PartitionsPath(topic string) string     { return TopicPath(topic) + "/partitions" }
 func TopicConfigPath(topic string) string    { return ConfigTopicsPath + "/" + topic }
 func DeleteTopicPath(topic string) string    { return DeleteTopicsPath + "/" + topic }
-func BrokerConfigPath(entity string) string  { return ConfigBrokersPath + "/" + entity }
 func ConfigChangePath(child string) string   { return ConfigChangesPath + "/" + child }
 func LogDirEventPath(child string) string    { return LogDirEventsPath + "/" + child }
 func ConfigChangeSequencePath() string       { return ConfigChangesPath + "/" + configChangePrefix }

@@ -120,17 +120,17 @@ func (b *Broker) timestampBounds(overrides map[string]string) (before, after int
 	return before, after
 }
 
-var codecs = map[string]batch.Codec{
-	"uncompressed": batch.None, "gzip": batch.Gzip, "snappy": batch.Snappy, "lz4": batch.LZ4, "zstd": batch.Zstd,
-}
-
 // compression reads compression.type and the level that goes with it; a codec's own default level is 0.
 func (b *Broker) compression(overrides map[string]string) commitlog.Compression {
 	name, _ := b.TopicValue("compression.type", overrides)
 	if name == "producer" {
 		return commitlog.Compression{Producer: true}
 	}
-	c := commitlog.Compression{Codec: codecs[name]}
+	codec, err := batch.ParseCodec(name)
+	if err != nil {
+		panic("config: compression.type passed its check: " + err.Error())
+	}
+	c := commitlog.Compression{Codec: codec}
 	if levels := "compression." + name + ".level"; topicTable.has(levels) {
 		if v, src := b.TopicValue(levels, overrides); src != Default && v != "-1" {
 			c.Level = int(b.topicInt(levels, overrides))

@@ -15,7 +15,6 @@ const (
 	LeaderNotAvailable                 Code = 5
 	NotLeaderOrFollower                Code = 6
 	RequestTimedOut                    Code = 7
-	ReplicaNotAvailable                Code = 9
 	MessageTooLarge                    Code = 10
 	OffsetMetadataTooLarge             Code = 12
 	CoordinatorLoadInProgress          Code = 14
@@ -42,7 +41,6 @@ const (
 	InvalidConfig                      Code = 40
 	NotController                      Code = 41
 	InvalidRequest                     Code = 42
-	UnsupportedForMessageFormat        Code = 43
 	PolicyViolation                    Code = 44
 	OutOfOrderSequenceNumber           Code = 45
 	InvalidProducerEpoch               Code = 47
@@ -74,7 +72,7 @@ var codeNames = map[Code]string{
 	UnknownServerError: "UNKNOWN_SERVER_ERROR", None: "NONE", OffsetOutOfRange: "OFFSET_OUT_OF_RANGE",
 	CorruptMessage: "CORRUPT_MESSAGE", UnknownTopicOrPartition: "UNKNOWN_TOPIC_OR_PARTITION",
 	LeaderNotAvailable: "LEADER_NOT_AVAILABLE", NotLeaderOrFollower: "NOT_LEADER_OR_FOLLOWER",
-	RequestTimedOut: "REQUEST_TIMED_OUT", ReplicaNotAvailable: "REPLICA_NOT_AVAILABLE",
+	RequestTimedOut: "REQUEST_TIMED_OUT",
 	MessageTooLarge: "MESSAGE_TOO_LARGE", CoordinatorNotAvailable: "COORDINATOR_NOT_AVAILABLE",
 	InvalidTopicException: "INVALID_TOPIC_EXCEPTION", RecordListTooLarge: "RECORD_LIST_TOO_LARGE",
 	NotEnoughReplicas: "NOT_ENOUGH_REPLICAS", NotEnoughReplicasAfterAppend: "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
@@ -86,8 +84,8 @@ var codeNames = map[Code]string{
 	InvalidPartitions: "INVALID_PARTITIONS", InvalidReplicationFactor: "INVALID_REPLICATION_FACTOR",
 	InvalidReplicaAssignment: "INVALID_REPLICA_ASSIGNMENT", InvalidConfig: "INVALID_CONFIG",
 	NotController: "NOT_CONTROLLER", InvalidRequest: "INVALID_REQUEST",
-	UnsupportedForMessageFormat: "UNSUPPORTED_FOR_MESSAGE_FORMAT", OutOfOrderSequenceNumber: "OUT_OF_ORDER_SEQUENCE_NUMBER",
-	InvalidProducerEpoch: "INVALID_PRODUCER_EPOCH", TransactionalIDAuthorizationFailed: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+	OutOfOrderSequenceNumber: "OUT_OF_ORDER_SEQUENCE_NUMBER",
+	InvalidProducerEpoch:     "INVALID_PRODUCER_EPOCH", TransactionalIDAuthorizationFailed: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
 	KafkaStorageError:      "KAFKA_STORAGE_ERROR",
 	FetchSessionIDNotFound: "FETCH_SESSION_ID_NOT_FOUND", ListenerNotFound: "LISTENER_NOT_FOUND",
 	TopicDeletionDisabled: "TOPIC_DELETION_DISABLED", FencedLeaderEpoch: "FENCED_LEADER_EPOCH",
