@@ -251,7 +251,8 @@ func (n *Node) applyConfigChanges() error {
 	}
 	n.reconfigure(changed)
 	c.reach(newest)
-	n.expireChanges(zk, acted)
+	// The last listing may be the last event for long: what it brought counts too.
+	n.expireChanges(zk, append(acted, paths...))
 	return nil
 }
 
