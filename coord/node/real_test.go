@@ -8,7 +8,7 @@ import (
 	"platter/coord/cluster"
 	"platter/coord/controller"
 	"platter/coord/internal/coordtest"
-	"platter/coord/internal/realzk"
+	"platter/coord/realzk"
 	"platter/coord/zkclient"
 	"platter/engine/store"
 	"platter/io/memdisk"

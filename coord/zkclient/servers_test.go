@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"platter/coord/internal/realzk"
+	"platter/coord/realzk"
 	"platter/coord/zkserver"
 	"platter/io/clock"
 	"platter/io/memdisk"

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"platter/coord/internal/realzk"
+	"platter/coord/realzk"
 	"platter/coord/zkclient"
 	"platter/io/clock"
 	"platter/io/portable"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"platter/coord/internal/realzk"
+	"platter/coord/realzk"
 	"platter/coord/zk"
 	"platter/io/memdisk"
 )

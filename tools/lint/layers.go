@@ -12,7 +12,7 @@ const module = "platter"
 var layers = []string{"io", "engine", "replication", "coord", "net", "cmd"}
 
 // zooKeeperSide of coord may import io and each other alone, so that the coordinator stays a thing of its own.
-var zooKeeperSide = []string{"coord/zk", "coord/tree", "coord/zkserver", "coord/zkclient"}
+var zooKeeperSide = []string{"coord/zk", "coord/tree", "coord/zkserver", "coord/zkclient", "coord/realzk"}
 
 // checkImports keeps the layers, and io/ and net/ free of Go files of their own: such a package would hide
 // the standard library's. Tests may use what is above them only from tools.
