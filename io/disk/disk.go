@@ -87,6 +87,21 @@ type Caps struct {
 	SendFile    bool   // SendTo moves bytes inside the kernel
 	WriteBehind bool   // WriteBehind starts writeback of a range
 	Advise      bool   // Advise reaches the kernel
+	Resident    bool   // Resident tells what is in the page cache
+	DontCache   bool   // cold reads leave nothing behind in the page cache (RWF_DONTCACHE)
+	BatchRead   bool   // ReadBatch is one submission, not a thread a read
+	// NoWaitAppend: the file system takes a buffered write that may not wait (RWF_NOWAIT). Where it does
+	// not, io_uring hands every such write to a thread of the kernel.
+	NoWaitAppend bool
+}
+
+// Read is one positional read of a batch.
+type Read struct {
+	File File
+	Buf  []byte // the backend's until ReadBatch returns
+	Pos  int64
+	N    int   // filled in, as ReadAt's result
+	Err  error // likewise: io.EOF bare where the file ends
 }
 
 // FS is one I/O backend. Paths are native; the backend adds nothing to them.
@@ -113,6 +128,9 @@ type FS interface {
 	// Sync makes all files durable as File.Sync would, in whatever way is cheapest for a set.
 	// The error is of the first file that failed; all were tried.
 	Sync(files []File) error
+	// ReadBatch does all reads as ReadAt would, in whatever way is cheapest for a set, and returns when
+	// all are done. cold: the pages need not stay in the page cache; what was there before stays.
+	ReadBatch(reads []Read, cold bool)
 	// Lock takes an exclusive lock on path, creating the file; ErrLocked when another process has it.
 	// Closing releases it. The lock dies with the process.
 	Lock(path string) (io.Closer, error)
@@ -134,6 +152,11 @@ type File interface {
 	// On an error n bytes from pos are in the file's page cache and the rest is undefined: the writer
 	// cuts back with Truncate.
 	WriteV(bufs [][]byte, pos int64) (n int64, err error)
+	// Resident tells how many of the n bytes from pos, all of which lie below the file's end, are in the
+	// page cache: n only when all are. It is counted in whole pages, those that the range touches in part
+	// as missing when they are, so it never says too much. By the time it returns it may have changed.
+	// ErrUnsupported where the platform does not tell.
+	Resident(pos, n int64) (bytes int64, err error)
 	// SendTo sends n bytes from pos to dst: inside the kernel where Caps.SendFile says so, the range is
 	// large, and dst shows its socket (SyscallConn; a wrapper that embeds a *net.TCPConn does, and its
 	// own Write is then passed by), else by copying through a bounded buffer. Zero bytes short of n

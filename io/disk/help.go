@@ -75,6 +75,28 @@ func SyncEach(files []File, parallel int) error {
 	return nil
 }
 
+// ReadEach does every read of a batch by its file's ReadAt, from at most parallel goroutines, the
+// caller's among them.
+func ReadEach(reads []Read, parallel int) {
+	ReadEachBy(reads, parallel, func(r *Read) { r.N, r.Err = r.File.ReadAt(r.Buf, r.Pos) })
+}
+
+// ReadEachBy is ReadEach with read in ReadAt's place; it sets N and Err.
+func ReadEachBy(reads []Read, parallel int, read func(*Read)) {
+	var next atomic.Int64
+	run := func() {
+		for i := int(next.Add(1)) - 1; i < len(reads); i = int(next.Add(1)) - 1 {
+			read(&reads[i])
+		}
+	}
+	var wg sync.WaitGroup
+	for range min(parallel, len(reads)) - 1 {
+		wg.Go(run)
+	}
+	run()
+	wg.Wait()
+}
+
 // ErrTooLarge: a file is larger than its reader allows.
 var ErrTooLarge = errors.New("file is larger than its limit")
 

@@ -308,6 +308,35 @@ func (f *FS) SyncDir(path string) error {
 // Sync makes all files durable, one after the other, so that a script meets them in order.
 func (f *FS) Sync(files []disk.File) error { return disk.SyncEach(files, 1) }
 
+// ReadBatch meets the rules for read in the batch's order. The reads without a fault then leave as one
+// batch of the backend inside.
+func (f *FS) ReadBatch(reads []disk.Read, cold bool) {
+	var inner []disk.Read
+	var place []int // of each of inner in reads
+	for i := range reads {
+		r := &reads[i]
+		own, ok := r.File.(*file)
+		if !ok {
+			r.N, r.Err = r.File.ReadAt(r.Buf, r.Pos)
+			continue
+		}
+		ft, err := f.meet("read", r.Pos, int64(len(r.Buf)), own.Path())
+		switch {
+		case err != nil:
+			r.N, r.Err = 0, err
+		case ft.rule != nil:
+			r.N, r.Err = own.read(ft, r.Buf, r.Pos)
+		default:
+			inner = append(inner, disk.Read{File: own.inner, Buf: r.Buf, Pos: r.Pos})
+			place = append(place, i)
+		}
+	}
+	f.inner.ReadBatch(inner, cold)
+	for i, r := range inner {
+		reads[place[i]].N, reads[place[i]].Err = r.N, r.Err
+	}
+}
+
 // Lock takes an exclusive lock on path.
 func (f *FS) Lock(path string) (io.Closer, error) {
 	if _, err := f.meet("lock", -1, 0, path); err != nil {

@@ -137,6 +137,8 @@ func (f *file) Preallocate(pos, n int64) error {
 	return f.simple("preallocate", pos, n, func() error { return f.inner.Preallocate(pos, n) })
 }
 
+func (f *file) Resident(pos, n int64) (int64, error) { return f.inner.Resident(pos, n) }
+
 func (f *file) ReleaseTail() error { return f.inner.ReleaseTail() }
 
 func (f *file) WriteBehind(pos, n int64) error { return f.inner.WriteBehind(pos, n) }

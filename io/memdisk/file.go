@@ -144,6 +144,18 @@ func (f *file) ReadAt(p []byte, pos int64) (int, error) {
 	return int(n), nil
 }
 
+// Resident: what is in the file is in memory.
+func (f *file) Resident(pos, n int64) (int64, error) {
+	if err := disk.CheckRange("resident", f.path, pos, n); err != nil {
+		return 0, err
+	}
+	size, err := f.Size()
+	if err != nil {
+		return 0, disk.Fail("resident", f.path, pos, err)
+	}
+	return max(0, min(n, size-pos)), nil
+}
+
 func (f *file) WriteV(bufs [][]byte, pos int64) (int64, error) {
 	want := disk.VectorBytes(bufs)
 	if err := disk.CheckRange("write", f.path, pos, want); err != nil {

@@ -77,8 +77,10 @@ func New(o Options) *FS {
 // Name is "memdisk".
 func (m *FS) Name() string { return "memdisk" }
 
-// Caps says that only Preallocate has an effect (on the capacity).
-func (m *FS) Caps(string) disk.Caps { return disk.Caps{FileSystem: "memory", Preallocate: true} }
+// Caps says that Preallocate has an effect (on the capacity), and that residency is known: everything is.
+func (m *FS) Caps(string) disk.Caps {
+	return disk.Caps{FileSystem: "memory", Preallocate: true, Resident: true}
+}
 
 // SetCapacity changes the limit; 0 is no limit. What is stored stays, even when it is more.
 func (m *FS) SetCapacity(bytes int64) {
@@ -116,3 +118,6 @@ func (m *FS) Space(path string) (disk.Space, error) {
 
 // Sync makes all files durable, in the order given.
 func (m *FS) Sync(files []disk.File) error { return disk.SyncEach(files, 1) }
+
+// ReadBatch does the reads in the order given.
+func (m *FS) ReadBatch(reads []disk.Read, _ bool) { disk.ReadEach(reads, 1) }

@@ -160,6 +160,8 @@ func (f *file) WriteBehind(pos, n int64) error { return f.unsupported("write beh
 
 func (f *file) Advise(pos, n int64, _ disk.Advice) error { return f.unsupported("advise", pos, n) }
 
+func (f *file) Resident(pos, n int64) (int64, error) { return 0, f.unsupported("resident", pos, n) }
+
 // ReleaseTail has nothing to give back, since Preallocate takes nothing.
 func (f *file) ReleaseTail() error { return nil }
 

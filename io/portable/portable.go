@@ -3,7 +3,7 @@
 //
 // A WriteV of several small buffers is gathered into one write through a bounded scratch buffer.
 // After a failed write os.File may not tell how much of it was done: WriteV then reports too few bytes,
-// never too many. Preallocation, write-behind and advice are ErrUnsupported. On darwin Sync is F_FULLFSYNC, on
+// never too many. Preallocation, write-behind, advice and residency are ErrUnsupported. On darwin Sync is F_FULLFSYNC, on
 // Windows FlushFileBuffers, as os.File does it.
 package portable
 
@@ -16,6 +16,9 @@ import (
 
 // syncCount bounds the syncs of one FS.Sync.
 const syncCount = 16
+
+// readCount bounds the reads of one ReadBatch that are under way at once.
+const readCount = 64
 
 // FS implements disk.FS. The zero value is ready; safe for concurrent use.
 type FS struct{ hostfs.Paths }
@@ -54,6 +57,9 @@ func (FS) Open(path string, m disk.Mode) (disk.File, error) {
 
 // Sync makes all files durable.
 func (FS) Sync(files []disk.File) error { return disk.SyncEach(files, syncCount) }
+
+// ReadBatch does the reads side by side. cold has no effect.
+func (FS) ReadBatch(reads []disk.Read, _ bool) { disk.ReadEach(reads, readCount) }
 
 // Caps claims nothing.
 func (FS) Caps(string) disk.Caps { return disk.Caps{FileSystem: "unknown"} }

@@ -62,5 +62,6 @@ func probe(dir string) disk.Caps {
 	c.Preallocate = unix.Fallocate(fd, unix.FALLOC_FL_KEEP_SIZE, 0, 4096) == nil
 	c.WriteBehind = unix.SyncFileRange(fd, 0, 4096, unix.SYNC_FILE_RANGE_WRITE) == nil
 	c.Advise = unix.Fadvise(fd, 0, 4096, unix.FADV_SEQUENTIAL) == nil
+	probePages(fd, &c)
 	return c
 }

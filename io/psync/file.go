@@ -12,8 +12,10 @@ import (
 )
 
 type file struct {
+	fs   *FS
 	path string
 	fd   int
+	dev  uint64
 	lane lane
 	pins hostfs.Pins
 }
@@ -44,7 +46,9 @@ func (f *file) Size() (int64, error) {
 	return st.Size, err
 }
 
-func (f *file) ReadAt(p []byte, pos int64) (n int, err error) {
+func (f *file) ReadAt(p []byte, pos int64) (int, error) { return f.enterRead(p, pos, false) }
+
+func (f *file) enterRead(p []byte, pos int64, cold bool) (int, error) {
 	if err := disk.CheckRange("read", f.path, pos, int64(len(p))); err != nil {
 		return 0, err
 	}
@@ -52,14 +56,19 @@ func (f *file) ReadAt(p []byte, pos int64) (n int, err error) {
 		return 0, disk.Fail("read", f.path, pos, err)
 	}
 	defer f.leave()
-	return f.read(p, pos)
+	return f.read(p, pos, cold)
 }
 
-func (f *file) read(p []byte, pos int64) (n int, err error) {
+func (f *file) read(p []byte, pos int64, cold bool) (n int, err error) {
 	f.lane.enter()
 	defer f.lane.leave()
 	for n < len(p) {
-		got, err := unix.Pread(f.fd, p[n:], pos+int64(n))
+		var got int
+		if cold {
+			got, err = f.preadCold(p[n:], pos+int64(n))
+		} else {
+			got, err = unix.Pread(f.fd, p[n:], pos+int64(n))
+		}
 		switch {
 		case err == unix.EINTR:
 		case err != nil:

@@ -1,7 +1,7 @@
 //go:build linux && !portable
 
 // Package psync is the Linux backend of plain system calls on the caller's goroutine: pwritev(2),
-// pread(2), sendfile(2), fallocate(2), sync_file_range(2), posix_fadvise(2), fdatasync(2).
+// pread(2), preadv2(2), sendfile(2), fallocate(2), sync_file_range(2), posix_fadvise(2), fdatasync(2).
 //
 // A call that waits for a disk holds an operating system thread, and a Go process dies at 10,000 of
 // them. So every device has a lane: at most LaneCount calls are in the kernel for it, further ones
@@ -22,6 +22,9 @@ const (
 	LaneCount = 256
 	// SyncCount bounds the syncs of one FS.Sync: 64 dirty files took 16 goroutines 6 ms, one 16 to 19.
 	SyncCount = 16
+	// ReadCount bounds the reads of one ReadBatch that are under way at once; all batches of a device
+	// together are bounded by its lane.
+	ReadCount = 64
 )
 
 // FS implements disk.FS. Safe for concurrent use.
@@ -33,6 +36,8 @@ type FS struct {
 
 	capsMu sync.Mutex // held while a device is probed
 	caps   map[uint64]disk.Caps
+
+	keeps sync.Map // devices that refuse RWF_DONTCACHE
 }
 
 var _ disk.FS = (*FS)(nil)
@@ -67,7 +72,7 @@ func (fs *FS) Open(path string, m disk.Mode) (disk.File, error) {
 		unix.Close(fd)
 		return nil, disk.Fail("open", path, -1, err)
 	}
-	return &file{path: path, fd: fd, lane: fs.lane(st.Dev)}, nil
+	return &file{fs: fs, path: path, fd: fd, dev: st.Dev, lane: fs.lane(st.Dev)}, nil
 }
 
 // Sync makes all files durable, at most SyncCount at a time.

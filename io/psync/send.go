@@ -99,4 +99,4 @@ type pinned file
 
 func (p *pinned) Path() string { return p.path }
 
-func (p *pinned) ReadAt(b []byte, pos int64) (int, error) { return (*file)(p).read(b, pos) }
+func (p *pinned) ReadAt(b []byte, pos int64) (int, error) { return (*file)(p).read(b, pos, false) }

@@ -67,12 +67,16 @@ func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
 	return n, err
 }
 
-// pwritev is unix.Pwritev without its copy of the vector, which allocates above eight buffers. The
-// kernel takes the position in two words, low first, both of the machine's size.
+// pwritev is unix.Pwritev without its copy of the vector, which allocates above eight buffers.
 func pwritev(fd int, iov []unix.Iovec, pos int64) (int, unix.Errno) {
-	const wordBits = 32 << (^uintptr(0) >> 63)
+	low, high := words(pos)
 	n, _, errno := unix.Syscall6(unix.SYS_PWRITEV, uintptr(fd),
-		uintptr(unsafe.Pointer(unsafe.SliceData(iov))), uintptr(len(iov)),
-		uintptr(pos), uintptr(uint64(pos)>>(wordBits-1)>>1), 0)
+		uintptr(unsafe.Pointer(unsafe.SliceData(iov))), uintptr(len(iov)), low, high, 0)
 	return int(n), errno
+}
+
+// words is a position as the vectored calls take it: two words of the machine's size, low first.
+func words(pos int64) (low, high uintptr) {
+	const wordBits = 32 << (^uintptr(0) >> 63)
+	return uintptr(pos), uintptr(uint64(pos) >> (wordBits - 1) >> 1)
 }

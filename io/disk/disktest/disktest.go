@@ -44,6 +44,10 @@ func Run(t *testing.T, open func(t *testing.T) (fs disk.FS, dir string)) {
 		{"SendToLostPeer", sendToLostPeer},
 		{"SendToPipe", sendToPipe},
 		{"CloseDuringSend", closeDuringSend},
+		{"ReadBatch", readBatch},
+		{"ReadsAtTheEnd", readsAtTheEnd},
+		{"BatchesAtOnce", batchesAtOnce},
+		{"Resident", resident},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			fs, dir := open(t)
