@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"platter/io/disk"
+	"platter/io/gate"
 	"platter/io/internal/hostfs"
 )
 
@@ -18,13 +19,12 @@ var (
 	// scratch is what WriteV gathers in.
 	scratch      = sync.Pool{New: func() any { return new([scratchBytes]byte) }}
 	errDirectory = errors.New("is a directory")
-	// lane bounds the calls that may each hold a thread: Go dies at 10,000 of them.
-	lane = make(chan struct{}, 512)
 )
 
 type file struct {
 	path string
 	f    *os.File
+	gate *gate.Gate
 	pins hostfs.Pins
 }
 
@@ -32,21 +32,22 @@ type file struct {
 func (f *file) do(op string, pos int64, call func(*os.File) error) error {
 	err := f.pins.Enter()
 	if err == nil {
-		err = f.inLane(call)
+		err = f.through(gate.Write, call)
 		f.leave()
 	}
 	return disk.Fail(op, f.path, pos, err)
 }
 
-func (f *file) inLane(call func(*os.File) error) error {
-	lane <- struct{}{}
-	defer func() { <-lane }()
+// through makes a call that holds a thread while it waits for the disk.
+func (f *file) through(side gate.Side, call func(*os.File) error) error {
+	f.gate.Enter(side)
+	defer f.gate.Leave(side)
 	return call(f.f)
 }
 
 func (f *file) leave() {
 	if f.pins.Leave() {
-		f.f.Close()
+		_ = f.through(gate.Write, (*os.File).Close)
 	}
 }
 
@@ -80,7 +81,7 @@ type pinned file
 func (p *pinned) Path() string { return p.path }
 
 func (p *pinned) ReadAt(b []byte, pos int64) (n int, err error) {
-	err = (*file)(p).inLane(func(o *os.File) error {
+	err = (*file)(p).through(gate.Read, func(o *os.File) error {
 		n, err = o.ReadAt(b, pos)
 		return err
 	})
@@ -175,7 +176,7 @@ func (f *file) unsupported(op string, pos, n int64) error {
 func (f *file) Close() error {
 	last, err := f.pins.Close()
 	if last {
-		err = f.f.Close()
+		err = f.through(gate.Write, (*os.File).Close)
 	}
 	return disk.Fail("close", f.path, -1, err)
 }

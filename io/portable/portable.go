@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"platter/io/disk"
+	"platter/io/gate"
 	"platter/io/internal/hostfs"
 )
 
@@ -40,7 +41,9 @@ var flags = [...]int{
 
 // Open opens path.
 func (FS) Open(path string, m disk.Mode) (disk.File, error) {
-	defer hostfs.Enter()()
+	g := gate.Process.For(path)
+	g.Enter(gate.Write)
+	defer g.Leave(gate.Write)
 	f, err := os.OpenFile(path, flags[m], 0o644)
 	if err != nil {
 		return nil, disk.Fail("open", path, -1, err)
@@ -52,7 +55,7 @@ func (FS) Open(path string, m disk.Mode) (disk.File, error) {
 		}
 		return nil, disk.Fail("open", path, -1, err)
 	}
-	return &file{path: path, f: f}, nil
+	return &file{path: path, f: f, gate: g}, nil
 }
 
 // Sync makes all files durable.

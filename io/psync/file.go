@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"platter/io/disk"
+	"platter/io/gate"
 	"platter/io/internal/hostfs"
 )
 
@@ -16,23 +17,39 @@ type file struct {
 	path string
 	fd   int
 	dev  uint64
-	lane lane
+	gate *gate.Gate
 	pins hostfs.Pins
 }
 
 func (f *file) leave() {
 	if f.pins.Leave() {
-		unix.Close(f.fd)
+		f.close()
 	}
 }
 
-// do runs a call that may wait for the disk.
+// close waits for the disk where it is the last one of a removed file.
+func (f *file) close() error {
+	f.gate.Enter(gate.Write)
+	defer f.gate.Leave(gate.Write)
+	return unix.Close(f.fd)
+}
+
+// do runs a call that changes the file, or makes it durable.
 func (f *file) do(op string, pos int64, call func(fd int) error) error {
+	return f.through(gate.Write, op, pos, call)
+}
+
+// look runs a call that asks the disk for what is there.
+func (f *file) look(op string, pos int64, call func(fd int) error) error {
+	return f.through(gate.Read, op, pos, call)
+}
+
+func (f *file) through(side gate.Side, op string, pos int64, call func(fd int) error) error {
 	err := f.pins.Enter()
 	if err == nil {
-		f.lane.enter()
+		f.gate.Enter(side)
 		_, err = retry(func() (struct{}, error) { return struct{}{}, call(f.fd) })
-		f.lane.leave()
+		f.gate.Leave(side)
 		f.leave()
 	}
 	return disk.Fail(op, f.path, pos, err)
@@ -42,7 +59,7 @@ func (f *file) Path() string { return f.path }
 
 func (f *file) Size() (int64, error) {
 	var st unix.Stat_t
-	err := f.do("size", -1, func(fd int) error { return unix.Fstat(fd, &st) })
+	err := f.look("size", -1, func(fd int) error { return unix.Fstat(fd, &st) })
 	return st.Size, err
 }
 
@@ -60,8 +77,8 @@ func (f *file) enterRead(p []byte, pos int64, cold bool) (int, error) {
 }
 
 func (f *file) read(p []byte, pos int64, cold bool) (n int, err error) {
-	f.lane.enter()
-	defer f.lane.leave()
+	f.gate.Enter(gate.Read)
+	defer f.gate.Leave(gate.Read)
 	for n < len(p) {
 		var got int
 		if cold {
@@ -133,13 +150,13 @@ func (f *file) Advise(pos, n int64, a disk.Advice) error {
 	if err := disk.CheckRange("advise", f.path, pos, n); err != nil || n == 0 {
 		return err
 	}
-	return f.do("advise", pos, func(fd int) error { return unix.Fadvise(fd, pos, n, advices[a]) })
+	return f.look("advise", pos, func(fd int) error { return unix.Fadvise(fd, pos, n, advices[a]) })
 }
 
 func (f *file) Close() error {
 	last, err := f.pins.Close()
 	if last {
-		err = unix.Close(f.fd)
+		err = f.close()
 	}
 	return disk.Fail("close", f.path, -1, err)
 }

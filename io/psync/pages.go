@@ -23,7 +23,7 @@ func (f *file) Resident(pos, n int64) (int64, error) {
 	start := pos / pageBytes * pageBytes
 	count := (pos + n - start + pageBytes - 1) / pageBytes
 	var found int64
-	err := f.do("resident", pos, func(fd int) (err error) {
+	err := f.look("resident", pos, func(fd int) (err error) {
 		found, err = cachestat(fd, start, count)
 		if err == unix.ENOSYS || err == unix.EPERM || err == unix.EOPNOTSUPP {
 			found, err = mincore(fd, start, count)

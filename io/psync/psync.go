@@ -4,8 +4,7 @@
 // pread(2), preadv2(2), sendfile(2), fallocate(2), sync_file_range(2), posix_fadvise(2), fdatasync(2).
 //
 // A call that waits for a disk holds an operating system thread, and a Go process dies at 10,000 of
-// them. So every device has a lane: at most LaneCount calls are in the kernel for it, further ones
-// wait as goroutines, and a device that hangs does not stop the others.
+// them. So every call passes the gate of its device (io/gate).
 package psync
 
 import (
@@ -14,25 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 
 	"platter/io/disk"
+	"platter/io/gate"
 	"platter/io/internal/hostfs"
 )
 
 const (
-	// LaneCount bounds the calls that are in the kernel at once for one device.
-	LaneCount = 256
 	// SyncCount bounds the syncs of one FS.Sync: 64 dirty files took 16 goroutines 6 ms, one 16 to 19.
 	SyncCount = 16
 	// ReadCount bounds the reads of one ReadBatch that are under way at once; all batches of a device
-	// together are bounded by its lane.
+	// together are bounded by its gate.
 	ReadCount = 64
 )
 
 // FS implements disk.FS. Safe for concurrent use.
 type FS struct {
 	hostfs.Paths
-
-	mu    sync.Mutex
-	lanes map[uint64]lane
 
 	capsMu sync.Mutex // held while a device is probed
 	caps   map[uint64]disk.Caps
@@ -42,10 +37,8 @@ type FS struct {
 
 var _ disk.FS = (*FS)(nil)
 
-// New returns the backend. One a process is enough; two do not share their lanes.
-func New() *FS {
-	return &FS{lanes: map[uint64]lane{}, caps: map[uint64]disk.Caps{}}
-}
+// New returns the backend.
+func New() *FS { return &FS{caps: map[uint64]disk.Caps{}} }
 
 // Name is "psync".
 func (fs *FS) Name() string { return "psync" }
@@ -59,7 +52,12 @@ var flags = [...]int{
 
 // Open opens path.
 func (fs *FS) Open(path string, m disk.Mode) (disk.File, error) {
-	defer hostfs.Enter()()
+	g, side := gate.Process.For(path), gate.Write
+	if m == disk.ReadOnly {
+		side = gate.Read
+	}
+	g.Enter(side)
+	defer g.Leave(side)
 	fd, err := retry(func() (int, error) { return unix.Open(path, flags[m]|unix.O_CLOEXEC, 0o644) })
 	if err != nil {
 		return nil, disk.Fail("open", path, -1, err)
@@ -72,28 +70,11 @@ func (fs *FS) Open(path string, m disk.Mode) (disk.File, error) {
 		unix.Close(fd)
 		return nil, disk.Fail("open", path, -1, err)
 	}
-	return &file{fs: fs, path: path, fd: fd, dev: st.Dev, lane: fs.lane(st.Dev)}, nil
+	return &file{fs: fs, path: path, fd: fd, dev: st.Dev, gate: g}, nil
 }
 
 // Sync makes all files durable, at most SyncCount at a time.
 func (fs *FS) Sync(files []disk.File) error { return disk.SyncEach(files, SyncCount) }
-
-// lane is a semaphore.
-type lane chan struct{}
-
-func (l lane) enter() { l <- struct{}{} }
-func (l lane) leave() { <-l }
-
-func (fs *FS) lane(dev uint64) lane {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	l := fs.lanes[dev]
-	if l == nil {
-		l = make(lane, LaneCount)
-		fs.lanes[dev] = l
-	}
-	return l
-}
 
 // retry repeats a call that a signal interrupted.
 func retry[T any](call func() (T, error)) (T, error) {

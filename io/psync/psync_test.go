@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"platter/io/disk"
+	"platter/io/gate"
 )
 
 func create(t testing.TB, fs *FS, path string) disk.File {
@@ -133,26 +134,26 @@ func (w *watched) Write(p []byte) (int, error) {
 	return w.TCPConn.Write(p)
 }
 
-// TestAHungDeviceHoldsUpItselfOnly fills a lane; a file of another device goes on.
+// TestAHungDeviceHoldsUpItselfOnly fills the gate of one directory; a file in another goes on.
 func TestAHungDeviceHoldsUpItselfOnly(t *testing.T) {
-	fs := New()
-	f := create(t, fs, filepath.Join(t.TempDir(), "f"))
-	own := f.(*file).lane
-	for range LaneCount {
-		own.enter()
+	fs, dir := New(), t.TempDir()
+	own := gate.New("hung", 8)
+	gate.Process.Add(dir, own)
+	f := create(t, fs, filepath.Join(dir, "f"))
+	for own.TryEnter(gate.Write) {
 	}
 	done := make(chan error)
 	go func() { done <- f.Sync() }()
-	other := &file{path: "other", fd: f.(*file).fd, lane: fs.lane(^uint64(0))}
+	other := create(t, fs, filepath.Join(t.TempDir(), "other"))
 	if err := other.Sync(); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-done:
-		t.Error("a call got into a full lane")
-	case <-time.After(20 * time.Millisecond):
+	for limit := time.Now().Add(60 * time.Second); own.Stats().Waiting == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("a call got into a full gate")
+		}
 	}
-	own.leave()
+	own.Leave(gate.Write)
 	if err := <-done; err != nil {
 		t.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"platter/io/disk"
+	"platter/io/gate"
 )
 
 const (
@@ -70,10 +71,11 @@ type sending struct {
 	err      error
 }
 
-// step moves at most one chunk; false asks to be called again when the socket has room.
+// step moves at most one chunk; false asks to be called again when the socket has room. The gate is held
+// for the call that touches the file, never while the peer is waited for.
 func (s *sending) step(sock uintptr) bool {
-	s.file.lane.enter()
-	defer s.file.lane.leave()
+	s.file.gate.Enter(gate.Read)
+	defer s.file.gate.Leave(gate.Read)
 	for {
 		// The explicit position: the descriptor's own is shared by all readers.
 		at := s.pos

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"platter/io/disk"
+	"platter/io/gate"
 )
 
 // vectorMax is IOV_MAX of Linux (UIO_MAXIOV, readv(2)).
@@ -29,8 +30,8 @@ func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
 		return 0, disk.Fail("write", f.path, pos, err)
 	}
 	defer f.leave()
-	f.lane.enter()
-	defer f.lane.leave()
+	f.gate.Enter(gate.Write)
+	defer f.gate.Leave(gate.Write)
 
 	iov := vectorPool.Get().(*vectors)
 	next, skip := 0, 0 // the first byte not yet written: bufs[next][skip]

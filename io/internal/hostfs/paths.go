@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 
 	"platter/io/disk"
+	"platter/io/gate"
 )
 
-// gate bounds the path operations that may each hold a thread: Go dies at 10,000 of them.
-var gate = make(chan struct{}, 256)
-
-// Enter waits for a place among the path operations, and returns how to leave it.
-func Enter() (leave func()) {
-	gate <- struct{}{}
-	return func() { <-gate }
+// through makes a call that may wait for the disk that path is on: it holds a thread meanwhile.
+func through(path string, side gate.Side, call func() error) error {
+	g := gate.Process.For(path)
+	g.Enter(side)
+	defer g.Leave(side)
+	return call()
 }
 
 // Paths implements the path part of disk.FS. The zero value is ready; safe for concurrent use.
@@ -23,8 +23,11 @@ type Paths struct{}
 
 // Stat describes one entry.
 func (Paths) Stat(path string) (disk.Info, error) {
-	defer Enter()()
-	fi, err := os.Stat(path)
+	var fi os.FileInfo
+	err := through(path, gate.Read, func() (err error) {
+		fi, err = os.Stat(path)
+		return err
+	})
 	if err != nil {
 		return disk.Info{}, disk.Fail("stat", path, -1, err)
 	}
@@ -32,8 +35,15 @@ func (Paths) Stat(path string) (disk.Info, error) {
 }
 
 // ReadDir lists a directory, sorted by name. Entries that vanish while it reads are left out.
-func (Paths) ReadDir(path string) ([]disk.Info, error) {
-	defer Enter()()
+func (Paths) ReadDir(path string) (infos []disk.Info, err error) {
+	err = through(path, gate.Read, func() error {
+		infos, err = list(path)
+		return err
+	})
+	return infos, err
+}
+
+func list(path string) ([]disk.Info, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, disk.Fail("list", path, -1, err)
@@ -58,14 +68,12 @@ func info(fi os.FileInfo) disk.Info {
 
 // MkdirAll creates path and its missing parents.
 func (Paths) MkdirAll(path string) error {
-	defer Enter()()
-	return disk.Fail("mkdir", path, -1, os.MkdirAll(path, 0o755))
+	return disk.Fail("mkdir", path, -1, through(path, gate.Write, func() error { return os.MkdirAll(path, 0o755) }))
 }
 
 // Rename moves an entry.
 func (Paths) Rename(from, to string) error {
-	defer Enter()()
-	err := os.Rename(from, to)
+	err := through(from, gate.Write, func() error { return os.Rename(from, to) })
 	if le, ok := err.(*os.LinkError); ok {
 		err = le.Err
 	}
@@ -74,26 +82,26 @@ func (Paths) Rename(from, to string) error {
 
 // Remove deletes a file or an empty directory.
 func (Paths) Remove(path string) error {
-	defer Enter()()
-	return disk.Fail("remove", path, -1, os.Remove(path))
+	return disk.Fail("remove", path, -1, through(path, gate.Write, func() error { return os.Remove(path) }))
 }
 
 // RemoveAll deletes a tree.
 func (Paths) RemoveAll(path string) error {
-	defer Enter()()
-	return disk.Fail("remove", path, -1, os.RemoveAll(path))
+	return disk.Fail("remove", path, -1, through(path, gate.Write, func() error { return os.RemoveAll(path) }))
 }
 
 // SyncDir makes a directory's entries durable.
 func (Paths) SyncDir(path string) error {
-	defer Enter()()
-	return disk.Fail("sync directory", path, -1, syncDir(path))
+	return disk.Fail("sync directory", path, -1, through(path, gate.Write, func() error { return syncDir(path) }))
 }
 
 // Space tells the room of the file system that holds path.
 func (Paths) Space(path string) (disk.Space, error) {
-	defer Enter()()
-	s, err := space(path)
+	var s disk.Space
+	err := through(path, gate.Read, func() (err error) {
+		s, err = space(path)
+		return err
+	})
 	return s, disk.Fail("space", path, -1, err)
 }
 
