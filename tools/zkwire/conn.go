@@ -102,11 +102,13 @@ func Connect(addr string, h Hello) (*Conn, error) {
 }
 
 // Greet sends the connect request and reads the answer.
-func (c *Conn) Greet(h Hello) error {
+func (c *Conn) Greet(h Hello) error { return c.greetWithin(h, 20*time.Second) }
+
+func (c *Conn) greetWithin(h Hello, limit time.Duration) error {
 	if _, err := c.NC.Write(h.Frame()); err != nil {
 		return err
 	}
-	p, err := c.ReadFrame(20 * time.Second)
+	p, err := c.ReadFrame(limit)
 	if Closed(err) {
 		c.HelloLen = -1
 		return nil

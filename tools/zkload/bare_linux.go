@@ -1,0 +1,11 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func syncData(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
