@@ -3,6 +3,7 @@ package zkserver
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"platter/coord/tree"
@@ -31,42 +32,87 @@ type proposal struct {
 
 func (p *proposal) bytes() int { return proposalBytes + len(p.entry.Body) }
 
-// proposals is the queue of writes that wait for the committer.
+// proposals is the queue of writes, and who commits them. There is at most one committer at a time:
+// the goroutine of a connection that found nobody at it, for one batch (so a lone client's write costs
+// no change of goroutines), or the loop, for as long as there are more.
 type proposals struct {
 	mu      sync.Mutex
-	some    sync.Cond // there is something, or the end
+	some    sync.Cond // the loop is to commit, or the end
 	room    sync.Cond // bytes fell below the limit, or the end
 	waiting []*proposal
 	bytes   int
+	leader  committer
 	closed  bool
 }
 
+// committer says who commits.
+type committer uint8
+
+const (
+	nobody     committer = iota
+	connection           // a connection's goroutine, one batch
+	loop                 // commitLoop
+)
+
 func (q *proposals) init() { q.some.L, q.room.L = &q.mu, &q.mu }
 
-// add queues p; false: the server ends. A connection's write waits while the queue is full; the
-// server's own, which are few, do not.
-func (q *proposals) add(p *proposal) bool {
+// add queues p; !ok: the server ends. A connection's write waits while the queue is full; the server's
+// own, which are few, do not. With lead the caller may be made the committer: it must then commit one
+// batch and call passOn.
+func (q *proposals) add(p *proposal, lead bool) (ok, leads bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for p.conn != nil && q.bytes >= queueBytesMax && !q.closed {
 		q.room.Wait()
 	}
 	if q.closed {
-		return false
+		return false, false
 	}
 	q.waiting = append(q.waiting, p)
 	q.bytes += p.bytes()
-	q.some.Signal()
-	return true
+	if q.leader != nobody {
+		return true, false
+	}
+	if lead {
+		q.leader = connection
+		return true, true
+	}
+	q.toLoop()
+	return true, false
 }
 
-// take gives the next batch, all that wait up to the bounds; nil at the end. batch is reused.
+func (q *proposals) toLoop() {
+	q.leader = loop
+	q.some.Signal()
+}
+
+// passOn ends a connection's turn: what was queued meanwhile is the loop's.
+func (q *proposals) passOn() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.leader = nobody; len(q.waiting) > 0 || q.closed {
+		q.toLoop()
+	}
+}
+
+// await is the loop's: it waits until there is something for it to commit; false: the end, and nothing
+// is left.
+func (q *proposals) await() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.leader == loop && len(q.waiting) == 0 {
+		q.leader = nobody
+	}
+	for q.leader != loop && !(q.closed && q.leader == nobody) {
+		q.some.Wait()
+	}
+	return len(q.waiting) > 0
+}
+
+// take gives the next batch, all that wait up to the bounds. batch is reused.
 func (q *proposals) take(batch []*proposal) []*proposal {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.waiting) == 0 && !q.closed {
-		q.some.Wait()
-	}
 	n, bytes := 0, 0
 	for n < len(q.waiting) && n < batchCountMax && bytes < batchBytesMax {
 		bytes += q.waiting[n].bytes()
@@ -76,8 +122,10 @@ func (q *proposals) take(batch []*proposal) []*proposal {
 	rest := copy(q.waiting, q.waiting[n:])
 	clear(q.waiting[rest:])
 	q.waiting = q.waiting[:rest]
+	if q.bytes >= queueBytesMax {
+		q.room.Broadcast()
+	}
 	q.bytes -= bytes
-	q.room.Broadcast()
 	return batch
 }
 
@@ -85,6 +133,15 @@ func (q *proposals) count() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting)
+}
+
+// abandon ends the queue with its committer: what waits is never done.
+func (q *proposals) abandon() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting, q.bytes, q.leader, q.closed = nil, 0, nobody, true
+	q.some.Broadcast()
+	q.room.Broadcast()
 }
 
 func (q *proposals) close() {
@@ -95,36 +152,47 @@ func (q *proposals) close() {
 	q.room.Broadcast()
 }
 
-// commitLoop is the one writer: of the log, and of the tree. It ends when the queue is closed and
-// empty, or with the first failure of the log.
+// commitLoop commits what comes while it is the committer. It ends when the queue is closed and empty,
+// or with the first failure of the log.
 func (s *Server) commitLoop() {
 	defer s.running.Done()
-	var batch []*proposal
-	var touched []*conn
-	for {
-		if batch = s.queue.take(batch); len(batch) == 0 {
+	for s.queue.await() {
+		// Who is about to ask, or to be answered, comes first: the batch grows by what they bring.
+		runtime.Gosched()
+		if !s.commit(nil) {
 			return
 		}
-		s.stamp(batch)
-		switch err := s.store.append(batch); {
-		case err == nil:
-			touched = s.applyBatch(batch, touched[:0])
-		case errors.Is(err, errFull):
-			s.log.Error("coordinator: writes are refused", "count", len(batch), "err", err)
-			touched = s.refuseBatch(batch, touched[:0])
-		default:
-			s.log.Error("coordinator: stopped, its log failed", "err", err)
-			s.end(fmt.Errorf("coordinator: log: %w", err))
-			return
-		}
-		for _, c := range touched {
-			c.touched = false
+	}
+}
+
+// commit is the one writer, of the log and of the tree: one batch. Only the committer calls it. The
+// answers leave on goroutines of their connections, but for own's, which its caller sends. False: the
+// log has failed, and the server ends.
+func (s *Server) commit(own *conn) bool {
+	s.batch = s.queue.take(s.batch)
+	s.stamp(s.batch)
+	switch err := s.store.append(s.batch); {
+	case err == nil:
+		s.touched = s.applyBatch(s.batch, s.touched[:0])
+	case errors.Is(err, errFull):
+		s.log.Error("coordinator: writes are refused", "count", len(s.batch), "err", err)
+		s.touched = s.refuseBatch(s.batch, s.touched[:0])
+	default:
+		s.log.Error("coordinator: stopped, its log failed", "err", err)
+		s.end(fmt.Errorf("coordinator: log: %w", err))
+		s.queue.abandon()
+		return false
+	}
+	for _, c := range s.touched {
+		c.touched = false
+		if c != own {
 			c.wake()
 		}
-		clear(batch)
-		clear(touched)
-		s.snapshotIfDue()
 	}
+	clear(s.batch)
+	clear(s.touched)
+	s.snapshotIfDue()
+	return true
 }
 
 // snapshotIfDue starts a snapshot in the background.

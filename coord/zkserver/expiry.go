@@ -37,12 +37,13 @@ func (w *sweeper) end() {
 // the session lives until a later sweep.
 func (s *Server) expire(id int64) bool {
 	s.log.Info("coordinator: session expires", "session", fmt.Sprintf("%#x", id))
-	return s.queue.add(&proposal{
+	ok, _ := s.queue.add(&proposal{
 		entry: tree.Entry{Session: id, Op: zk.OpCloseSession},
 		done: func(r tree.Result) {
 			if r.Err != zk.OK {
 				s.sessions.revive(id)
 			}
 		},
-	})
+	}, false)
+	return ok
 }

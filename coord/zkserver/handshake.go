@@ -73,7 +73,7 @@ func (s *Server) openSession(c *conn, q *zk.ConnectRequest, timeoutMs int32) err
 	rand.Read(password)
 	id := s.sessions.nextID()
 	opened := make(chan *session, 1)
-	ok := s.queue.add(&proposal{
+	ok, _ := s.queue.add(&proposal{
 		entry: tree.Entry{
 			Session: id, Op: zk.OpCreateSession,
 			Body: tree.SessionBody{TimeoutMs: timeoutMs, Password: password}.Append(nil),
@@ -85,7 +85,7 @@ func (s *Server) openSession(c *conn, q *zk.ConnectRequest, timeoutMs int32) err
 			}
 			opened <- s.sessions.add(id, password, timeoutMs, c)
 		},
-	})
+	}, false)
 	if !ok {
 		return ErrClosed
 	}

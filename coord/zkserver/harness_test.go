@@ -114,7 +114,7 @@ func (x *script) settle(t *testing.T) {
 	x.s.queue.add(&proposal{
 		entry: tree.Entry{Op: zk.OpCloseSession},
 		done:  func(tree.Result) { close(done) },
-	})
+	}, false)
 	<-done
 }
 

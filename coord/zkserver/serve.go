@@ -67,7 +67,7 @@ func (s *Server) serveFrames(c *conn) error {
 			return err
 		}
 		s.stats.received.Add(1)
-		err = s.dispatch(c, frame.B, s.sessions.touch(c.session))
+		err = s.dispatch(c, frame.B, s.sessions.touch(c.session), !r.Ready())
 		frame.Release()
 		if err != nil {
 			return err
@@ -76,8 +76,8 @@ func (s *Server) serveFrames(c *conn) error {
 	}
 }
 
-// dispatch answers one request, or queues it.
-func (s *Server) dispatch(c *conn, frame []byte, atMs int64) error {
+// dispatch answers one request, or queues it. last: no other one has come behind it yet.
+func (s *Server) dispatch(c *conn, frame []byte, atMs int64, last bool) error {
 	d := zk.NewDecoder(frame)
 	q := request{atMs: atMs}
 	q.Decode(&d)
@@ -90,7 +90,7 @@ func (s *Server) dispatch(c *conn, frame []byte, atMs int64) error {
 		return nil
 	}
 	if isWrite(q.Op) && tree.CheckBody(q.Op, q.body) == nil {
-		return s.propose(c, &q)
+		return s.propose(c, &q, last)
 	}
 	if c.pushRead(&q) {
 		return nil
@@ -116,8 +116,8 @@ func (s *Server) zxid() int64 {
 	return s.tree.Zxid()
 }
 
-// propose hands a write to the committer.
-func (s *Server) propose(c *conn, q *request) error {
+// propose hands a write to the committer, which with lead may be the caller.
+func (s *Server) propose(c *conn, q *request, lead bool) error {
 	c.pushWrite()
 	p := &proposal{
 		entry: tree.Entry{Session: c.session.id, Op: q.Op, Body: bytes.Clone(q.body)},
@@ -125,8 +125,15 @@ func (s *Server) propose(c *conn, q *request) error {
 		xid:   q.Xid,
 		atMs:  q.atMs,
 	}
-	if !s.queue.add(p) {
+	ok, leads := s.queue.add(p, lead)
+	if !ok {
 		return ErrClosed
+	}
+	if leads {
+		if !s.commit(c) {
+			return s.Err()
+		}
+		s.queue.passOn()
 	}
 	return nil
 }

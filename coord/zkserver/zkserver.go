@@ -4,9 +4,9 @@
 // # How a request goes
 //
 // A goroutine a connection reads frames. A read is answered at once from the tree under a shared lock,
-// straight into the connection's output buffer. A write becomes a proposal; the one committer takes
-// all that wait, writes them to the log as one frame, syncs once, applies them, and answers. Nothing
-// is visible before it is durable.
+// straight into the connection's output buffer. A write becomes a proposal; the one committer (the
+// connection's own goroutine if nobody is at it, else a loop) takes all that wait, writes them to the
+// log as one frame, syncs once, applies them, and answers. Nothing is visible before it is durable.
 //
 // # Ordering
 //
@@ -78,6 +78,8 @@ type Server struct {
 	sessions *tracker
 	sweeps   sweeper
 	queue    proposals
+	batch    []*proposal // the committer's
+	touched  []*conn     // the committer's: who has something to send
 	store    *store
 	conns    connTable
 	frames   *buf.Pool
