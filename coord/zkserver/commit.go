@@ -183,12 +183,14 @@ func (s *Server) commit(own *conn) bool {
 		s.queue.abandon()
 		return false
 	}
+	others := s.touched[:0]
 	for _, c := range s.touched {
 		c.touched = false
 		if c != own {
-			c.wake()
+			others = append(others, c)
 		}
 	}
+	sendAll(others)
 	clear(s.batch)
 	clear(s.touched)
 	s.snapshotIfDue()

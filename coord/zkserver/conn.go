@@ -3,10 +3,13 @@ package zkserver
 import (
 	"bytes"
 	"net"
+	"runtime"
+	"slices"
 	"sync"
 
 	"platter/coord/tree"
 	"platter/coord/zk"
+	ioconn "platter/io/conn"
 )
 
 const (
@@ -23,6 +26,7 @@ const (
 // conn is one client's connection.
 type conn struct {
 	nc      net.Conn
+	try     *ioconn.TryWriter // nil: it cannot be asked without waiting
 	stats   *stats
 	session *session // set once the handshake is done
 	touched bool     // the committer's own: has output that was not sent yet
@@ -41,7 +45,7 @@ type conn struct {
 }
 
 func newConn(nc net.Conn, s *stats) *conn {
-	c := &conn{nc: nc, stats: s}
+	c := &conn{nc: nc, try: ioconn.NewTryWriter(nc), stats: s}
 	c.qroom.L = &c.qmu
 	return c
 }
@@ -151,7 +155,7 @@ func (c *conn) flush() {
 	defer c.omu.Unlock()
 	if !c.flushing {
 		c.flushing = true
-		c.send()
+		c.send(c.nc.Write)
 	}
 }
 
@@ -165,33 +169,58 @@ func (c *conn) flushFull() {
 	}
 }
 
-// wake sends the output on a goroutine of its own: the committer never waits for a client.
-func (c *conn) wake() {
+// sendChunkMin is how many connections one goroutine sends for, at least.
+const sendChunkMin = 8
+
+// sendAll sends the output of many, in the background: the committer never waits for a client. A
+// goroutine for each would cost more than what it sends; so few of them do it, and leave only who has no
+// room to one of its own.
+func sendAll(conns []*conn) {
+	procs := runtime.GOMAXPROCS(0)
+	each := max((len(conns)+procs-1)/procs, sendChunkMin)
+	for chunk := range slices.Chunk(slices.Clone(conns), each) {
+		go func() {
+			for _, c := range chunk {
+				c.sendNow()
+			}
+		}()
+	}
+}
+
+// sendNow sends what the client has room for, and leaves the rest to a goroutine.
+func (c *conn) sendNow() {
 	c.omu.Lock()
 	defer c.omu.Unlock()
 	if c.flushing || len(c.out) == 0 {
 		return
 	}
 	c.flushing = true
+	if c.try != nil && c.send(c.try.Try) {
+		return
+	}
 	go func() {
 		c.omu.Lock()
 		defer c.omu.Unlock()
-		c.send()
+		c.send(c.nc.Write)
 	}()
 }
 
-// send is called and returns with omu held, and drops it while it writes.
-func (c *conn) send() {
+// send is called and returns with omu held, and drops it while it writes. False: write took not all of
+// it, and somebody must go on; it is still flushing.
+func (c *conn) send(write func([]byte) (int, error)) bool {
 	for len(c.out) > 0 && !c.closed {
 		buf := c.out
 		c.out, c.spare = c.spare[:0], nil
 		c.omu.Unlock()
-		_, err := c.nc.Write(buf)
+		n, err := write(buf)
 		c.omu.Lock()
-		if err != nil {
+		switch {
+		case err != nil:
 			c.closeLocked()
-		}
-		if cap(buf) <= outBytesKept {
+		case n < len(buf) && !c.closed:
+			c.out = append(buf[n:], c.out...)
+			return false
+		case cap(buf) <= outBytesKept:
 			c.spare = buf[:0]
 		}
 	}
@@ -199,6 +228,7 @@ func (c *conn) send() {
 	if c.last {
 		c.closeLocked()
 	}
+	return true
 }
 
 func (c *conn) close() {
