@@ -1,0 +1,116 @@
+package lane
+
+import "time"
+
+// grant gives the device to the next in turn; false: nobody may have it now.
+func (l *Lane) grant(now time.Duration) bool {
+	if len(l.back) > 0 && now-max(l.backAt, l.back[0].at) >= backgroundMax {
+		l.grantBackground(now)
+		return true
+	}
+	for l.demand.len() > 0 {
+		s := l.demand.pop()
+		if len(s.asks) == 0 {
+			l.want(s)
+			continue
+		}
+		r, blocked := l.nextRun(s, s.asks[0].pos)
+		if r.N > 0 {
+			l.reserve(s, &r, true)
+			l.launch(now, s, r)
+			return true
+		}
+		if !blocked { // nothing is left to read for it
+			s.wake(l, 0, true)
+			l.want(s)
+		}
+	}
+	for l.ahead.len() > 0 {
+		s := l.ahead.pop()
+		if r, _ := l.nextRun(s, s.have); r.N > 0 && l.reserve(s, &r, false) {
+			l.launch(now, s, r)
+			return true
+		}
+	}
+	if len(l.back) > 0 {
+		l.grantBackground(now)
+		return true
+	}
+	return false
+}
+
+func (l *Lane) grantBackground(now time.Duration) {
+	b := l.back[0]
+	l.back = l.back[1:]
+	l.backAt = now
+	l.lastRun++
+	r := Run{ID: l.lastRun, N: b.n, Background: true, Ask: b.ask}
+	l.flyBytes += r.N
+	l.flying[r.ID] = &flight{run: r, began: now}
+	l.out.Runs = append(l.out.Runs, r)
+	l.stats.BackgroundRuns++
+}
+
+// nextRun is the stream's next run from pos on: behind what is there already, and not over what follows. Blocked:
+// a run of another stream is reading just that, and its end will ask again.
+func (l *Lane) nextRun(s *stream, pos int64) (r Run, blocked bool) {
+	from, to := s.file.held.gap(pos)
+	for _, fl := range l.flying {
+		if r := fl.run; fl.s != nil && fl.s.file == s.file && r.Pos < to && r.Pos+r.N > from {
+			if r.Pos <= from {
+				return Run{}, true
+			}
+			to = r.Pos
+		}
+	}
+	return Run{File: s.file.id, Pos: from, N: max(0, min(l.runBytes(s), to-from, s.limit-from))}, false
+}
+
+// runBytes is how long the stream's next run may be, with as many streams as there are.
+func (l *Lane) runBytes(s *stream) int64 {
+	n := s.runBytes
+	active := int64(max(1, l.demand.len()+l.ahead.len()+len(l.flying)))
+	n = min(n, l.p.MemoryBytes/(2*active))
+	if l.rate > 0 && l.p.TurnMax > 0 {
+		n = min(n, int64(l.rate*l.p.TurnMax.Seconds())/active)
+	}
+	return max(n, min(l.p.FirstBytes, s.runBytes))
+}
+
+// reserve finds memory for a run: what is only kept for readers that come later goes first, then the
+// windows of those who take nothing. A reader that waits is never refused, but its run is cut short.
+func (l *Lane) reserve(s *stream, r *Run, demand bool) bool {
+	fits := func() bool { return l.heldBytes+l.flyBytes+r.N <= l.p.MemoryBytes }
+	if fits() {
+		return true
+	}
+	for _, f := range l.sorted() {
+		l.dropBehind(f, 0, 0)
+	}
+	for demand && !fits() {
+		idle := l.idlest(s)
+		if idle == nil {
+			break
+		}
+		l.stats.Reclaimed++
+		l.forget(idle)
+		l.dropBehind(idle.file, 0, 0)
+		l.tidy(idle.file)
+	}
+	if fits() {
+		return true
+	}
+	r.N = min(r.N, l.p.FirstBytes)
+	return demand
+}
+
+func (l *Lane) launch(now time.Duration, s *stream, r Run) {
+	l.lastRun++
+	r.ID = l.lastRun
+	s.flying, s.taken = true, false
+	s.runBytes = min(s.runBytes*growth, l.p.RunBytes)
+	l.flyBytes += r.N
+	l.flying[r.ID] = &flight{run: r, s: s, began: now}
+	l.out.Runs = append(l.out.Runs, r)
+	l.stats.Runs++
+}

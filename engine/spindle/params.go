@@ -1,0 +1,53 @@
+package spindle
+
+import (
+	"time"
+
+	"platter/engine/spindle/lane"
+)
+
+// Params is how one device is treated. Sizes are bytes.
+type Params struct {
+	// Cold says whether cold readers take turns at all.
+	Cold bool
+	// Buffers: cold data is read past the page cache into memory of ours, at most Lane.MemoryBytes, and copied from there. Else it is read into the page cache,
+	// sent from there by the kernel, and dropped behind the reader.
+	Buffers bool
+	Lane    lane.Params
+	// HotBytes: what was written so lately that the device has taken no more than this since is taken to be in the cache
+	// without a look.
+	HotBytes int64
+	// PieceBytes is how much of a cold range is waited for and sent at a time.
+	PieceBytes int64
+	// BackgroundBytes is one read of a reader without haste.
+	BackgroundBytes int64
+	// CutBytes is how much of a large file is given back at a time when it is deleted, with a pause of CutPause between;
+	// 0: all at once.
+	CutBytes int64
+	CutPause time.Duration
+}
+
+// Rotational is what suits a spinning disk, and a disk of which nothing is known: no SSD suffers from it. memoryBytes is
+// what cold readers may hold of the page cache together.
+func Rotational(memoryBytes int64) Params {
+	return Params{
+		Cold: true,
+		Lane: lane.Params{
+			RunBytes: 16 << 20, FirstBytes: 1 << 20, MemoryBytes: memoryBytes, Depth: 1, SharePercent: 90,
+			TurnMax: 5 * time.Second, IdleAfter: 30 * time.Second,
+			BehindBytes: 4 << 20, CloseBytes: 64 << 20, DropBytes: 4 << 20, StreamsMax: 1024,
+		},
+		HotBytes: 64 << 20, PieceBytes: 1 << 20, BackgroundBytes: 4 << 20,
+		CutBytes: 128 << 20, CutPause: 100 * time.Millisecond,
+	}
+}
+
+// Solid is what suits a device without moving parts: many short runs at once.
+func Solid(memoryBytes int64) Params {
+	p := Rotational(memoryBytes)
+	p.Lane.RunBytes, p.Lane.FirstBytes = 2<<20, 512<<10
+	p.Lane.Depth, p.Lane.SharePercent = 16, 100
+	p.CutPause = 10 * time.Millisecond
+	p.CutBytes = 1 << 30
+	return p
+}

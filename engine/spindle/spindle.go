@@ -1,0 +1,248 @@
+// Package spindle keeps one device sequential: it is the schedule between those who read, write and delete on it.
+//
+// A Set is a disk.FS around another one. It serves the data directories of a broker, those on one device as one
+// Spindle, and what it adds is seen only by the .log files in them:
+//
+//   - Readers that have fallen out of the page cache take turns (ForReaders; package lane decides, this one acts). Who
+//     reads what is in the cache, and above all what was just written, is let through.
+//   - Readers without haste, such as a scrub, read in long runs when nobody else wants to, and leave nothing behind in
+//     the page cache (Background).
+//   - Large files are cut in steps before they are removed (Set.Discard).
+//   - The kernel's budget for dirty pages is watched (JudgeDirty).
+//
+// # What may run at once
+//
+// A Set and its files are safe for concurrent use, as far as those below are. A wait for the lane blocks a goroutine
+// and no thread, and ends after WaitMax at the latest: then the reader goes to the disk by itself, as all did
+// without a lane.
+//
+// # Errors
+//
+// Those of the FS below. The lane has none of its own: whoever waits for a run that fails reads by himself, and
+// gets the error.
+package spindle
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"platter/engine/spindle/lane"
+	"platter/io/clock"
+	"platter/io/disk"
+)
+
+// WaitMax bounds one wait for the lane.
+const WaitMax = 30 * time.Second
+
+// Spindle is the schedule of one device. Safe for concurrent use.
+type Spindle struct {
+	name  string
+	p     Params
+	fs    disk.FS
+	clock clock.Clock
+	epoch time.Time // the lane's time starts here
+
+	written atomic.Int64 // bytes, since the start
+	wroteAt atomic.Int64 // when last, in the lane's time
+
+	mu      sync.Mutex
+	lane    *lane.Lane
+	lastAsk lane.AskID
+	waits   map[lane.AskID]chan struct{}
+	files   map[lane.FileID]*tracked // those that the lane knows
+	timerAt time.Duration
+	stop    func() bool // of the timer
+	closed  bool
+}
+
+func newSpindle(name string, p Params, fs disk.FS, c clock.Clock) *Spindle {
+	return &Spindle{
+		name: name, p: p, fs: fs, clock: c, epoch: c.Now(), lane: lane.New(p.Lane),
+		waits: map[lane.AskID]chan struct{}{}, files: map[lane.FileID]*tracked{},
+	}
+}
+
+// now is the lane's time: above 0, since 0 is never.
+func (sp *Spindle) now() time.Duration { return sp.clock.Now().Sub(sp.epoch) + 1 }
+
+// act tells the lane of something and does what follows from it.
+func (sp *Spindle) act(tell func(now time.Duration)) {
+	sp.mu.Lock()
+	now := sp.now()
+	if at := time.Duration(sp.wroteAt.Load()); at > 0 {
+		sp.lane.Busy(min(at, now))
+	}
+	if tell != nil {
+		tell(now)
+	}
+	out := sp.lane.Step(now)
+	for _, id := range out.Wake {
+		sp.wake(id)
+	}
+	for _, r := range out.Runs {
+		sp.start(r)
+	}
+	drops := make([]dropped, 0, len(out.Drops))
+	for _, d := range out.Drops {
+		if t := sp.files[d.File]; t != nil {
+			drops = append(drops, dropped{t, d.Pos, d.N})
+		}
+	}
+	for id, t := range sp.files {
+		if !sp.lane.Knows(id) {
+			delete(sp.files, id)
+			t.known.Store(false)
+		}
+	}
+	sp.setTimer(now, out.Next)
+	sp.mu.Unlock()
+	for _, d := range drops {
+		d.file.drop(sp.fs, d.pos, d.n)
+	}
+}
+
+type dropped struct {
+	file   *tracked
+	pos, n int64
+}
+
+func (sp *Spindle) wake(id lane.AskID) {
+	if w := sp.waits[id]; w != nil {
+		delete(sp.waits, id)
+		close(w)
+	}
+}
+
+// start begins a run; mu is held.
+func (sp *Spindle) start(r lane.Run) {
+	if r.Background {
+		if w := sp.waits[r.Ask]; w != nil {
+			sp.wake(r.Ask)
+			return // who asked for it ends it
+		}
+		go sp.done(r.ID, 0) // he has given up meanwhile
+		return
+	}
+	t := sp.files[r.File]
+	go func() {
+		got := int64(0)
+		if t != nil {
+			got = sp.read(t, r.Pos, r.N)
+		}
+		sp.done(r.ID, got)
+	}()
+}
+
+func (sp *Spindle) done(id lane.RunID, got int64) {
+	sp.act(func(now time.Duration) { sp.lane.Done(now, id, got) })
+}
+
+// setTimer sees to it that the lane is asked again in time; mu is held.
+func (sp *Spindle) setTimer(now, next time.Duration) {
+	if next == sp.timerAt || sp.closed {
+		return
+	}
+	if sp.stop != nil {
+		sp.stop()
+		sp.stop = nil
+	}
+	sp.timerAt = next
+	if next > 0 {
+		sp.stop = sp.clock.AfterFunc(max(next-now, time.Millisecond), func() {
+			sp.mu.Lock()
+			sp.timerAt, sp.stop = 0, nil
+			sp.mu.Unlock()
+			sp.act(nil)
+		})
+	}
+}
+
+// close stops the timer; who waits goes on by himself.
+func (sp *Spindle) close() {
+	sp.mu.Lock()
+	defer sp.mu.Unlock()
+	sp.closed = true
+	if sp.stop != nil {
+		sp.stop()
+	}
+	for id := range sp.waits {
+		sp.wake(id)
+	}
+}
+
+// admit returns once [pos, pos+n) of t may be read: the lane has read it, or has said that the reader must do so
+// himself. join: only a stream that is there already is waited for.
+func (sp *Spindle) admit(t *tracked, f disk.File, pos, n int64) {
+	sp.mu.Lock()
+	covered := sp.closed || sp.lane.Covers(t.id, pos, n)
+	sp.mu.Unlock()
+	if covered || isResident(f, pos, n) {
+		return
+	}
+	limit, err := t.limit(sp, f)
+	if err != nil {
+		return // the read will tell
+	}
+	var wait chan struct{}
+	var id lane.AskID
+	sp.act(func(now time.Duration) {
+		sp.lastAsk++
+		id = sp.lastAsk
+		sp.files[t.id] = t
+		t.known.Store(true)
+		wait = make(chan struct{})
+		sp.waits[id] = wait
+		if sp.lane.Ask(now, id, t.id, pos, n, limit) {
+			sp.wake(id)
+		}
+	})
+	sp.await(id, wait)
+}
+
+// await waits for an ask's turn, at most WaitMax.
+func (sp *Spindle) await(id lane.AskID, wait chan struct{}) {
+	select {
+	case <-wait:
+		return
+	default:
+	}
+	over := make(chan struct{})
+	stop := sp.clock.AfterFunc(WaitMax, func() { close(over) })
+	defer stop()
+	select {
+	case <-wait:
+	case <-over:
+		sp.act(func(time.Duration) {
+			delete(sp.waits, id)
+			sp.lane.Cancel(id)
+		})
+	}
+}
+
+// took tells the lane how far a reader has come.
+func (sp *Spindle) took(t *tracked, pos, n int64) {
+	if n > 0 && t.known.Load() {
+		sp.act(func(now time.Duration) { sp.lane.Took(now, t.id, pos, n) })
+	}
+}
+
+// forget tells the lane that a file was cut at pos, or is gone.
+func (sp *Spindle) forget(t *tracked, pos int64) {
+	if t.known.Load() {
+		sp.act(func(time.Duration) { sp.lane.Forget(t.id, pos) })
+	}
+}
+
+// Stats is a device's name and what its lane has done.
+type Stats struct {
+	Name string
+	lane.Stats
+}
+
+// Stats tells of the spindle.
+func (sp *Spindle) Stats() Stats {
+	sp.mu.Lock()
+	defer sp.mu.Unlock()
+	return Stats{sp.name, sp.lane.Stats()}
+}
