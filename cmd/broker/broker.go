@@ -22,6 +22,7 @@ import (
 	"platter/coord/node"
 	"platter/coord/zkserver"
 	"platter/engine/checkpoint"
+	"platter/engine/spindle"
 	"platter/engine/store"
 	"platter/io/backend"
 	"platter/io/clock"
@@ -49,6 +50,7 @@ type Broker struct {
 	backend string // name of the I/O backend and why it is that one
 	budget  budget
 
+	spindles    *spindle.Set
 	metrics     *console.Metrics
 	console     *console.Console
 	consoleAddr string
@@ -277,8 +279,9 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 	c := b.o.Config
 	watch := b.watchRecovery(p)
 	defer watch()
+	b.spindles = b.careFor()
 	s, err := store.Open(ctx, store.Config{
-		FS: b.fs, Clock: b.clock,
+		FS: b.spindles, Clock: b.clock,
 		Dirs:                  c.List("log.dirs"),
 		BrokerID:              int32(c.Int("broker.id")),
 		ClusterID:             b.node.ClusterID(),
@@ -295,12 +298,16 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 		OnOffline:             b.dirFailed,
 	}, p)
 	if err != nil {
+		b.spindles.Close()
 		return err
 	}
 	b.store = s
 	// Before the node in the list of stops, so after it in time.
 	last := len(b.stops) - 1
-	b.stops = append(b.stops[:last:last], step{"the store", func(context.Context) error { return s.Close(true) }}, b.stops[last])
+	b.stops = append(b.stops[:last:last], step{"the store", func(context.Context) error {
+		defer b.spindles.Close()
+		return s.Close(true)
+	}}, b.stops[last])
 	// Once the node has stopped nobody knows the high watermarks any more.
 	b.atStop("the checkpoints", func(context.Context) error { return s.Checkpoint() })
 	return nil

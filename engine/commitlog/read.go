@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"platter/engine/segment"
+	"platter/engine/spindle"
 	"platter/io/disk"
 	"platter/io/handles"
 )
@@ -114,7 +115,7 @@ func (l *Log) readSegment(r *Read, s *segment.Segment, offset, maxBytes, limit i
 	}
 	p := r.pins
 	p.refs[p.n] = ref
-	p.ranges[p.n] = disk.Range{File: ref.File(), Pos: sp.Pos, Len: sp.Len}
+	p.ranges[p.n] = disk.Range{File: spindle.ForReaders(ref.File()), Pos: sp.Pos, Len: sp.Len}
 	p.n++
 	r.Ranges = p.ranges[:p.n]
 	r.SizeBytes += sp.Len

@@ -35,7 +35,7 @@ func Rotational(memoryBytes int64) Params {
 		Lane: lane.Params{
 			RunBytes: 16 << 20, FirstBytes: 1 << 20, MemoryBytes: memoryBytes, Depth: 1, SharePercent: 90,
 			TurnMax: 5 * time.Second, IdleAfter: 30 * time.Second,
-			BehindBytes: 4 << 20, CloseBytes: 64 << 20, DropBytes: 4 << 20, StreamsMax: 1024,
+			BehindBytes: 2 << 20, CloseBytes: 64 << 20, DropBytes: 4 << 20, StreamsMax: 1024,
 		},
 		HotBytes: 64 << 20, PieceBytes: 1 << 20, BackgroundBytes: 4 << 20,
 		CutBytes: 128 << 20, CutPause: 100 * time.Millisecond,

@@ -89,16 +89,21 @@ func (sp *Spindle) act(tell func(now time.Duration)) {
 			drops = append(drops, dropped{t, d.Pos, d.N})
 		}
 	}
-	for id, t := range sp.files {
-		if !sp.lane.Knows(id) {
+	var gone []*tracked
+	for _, id := range out.Gone {
+		if t := sp.files[id]; t != nil && !sp.lane.Knows(id) {
 			delete(sp.files, id)
 			t.known.Store(false)
+			gone = append(gone, t)
 		}
 	}
 	sp.setTimer(now, out.Next)
 	sp.mu.Unlock()
 	for _, d := range drops {
 		d.file.drop(sp.fs, d.pos, d.n)
+	}
+	for _, t := range gone {
+		t.set.release(t)
 	}
 }
 
@@ -171,16 +176,16 @@ func (sp *Spindle) close() {
 	}
 }
 
-// admit returns once [pos, pos+n) of t may be read: the lane has read it, or has said that the reader must do so
-// himself. join: only a stream that is there already is waited for.
-func (sp *Spindle) admit(t *tracked, f disk.File, pos, n int64) {
+// admit returns once [pos, pos+n) of t may be read: it is in the cache, the lane has read it, or has said that the reader
+// must do so himself. join: only a stream that is read ahead for anyway is waited for.
+func (sp *Spindle) admit(t *tracked, f disk.File, pos, n int64, join bool) {
 	sp.mu.Lock()
-	covered := sp.closed || sp.lane.Covers(t.id, pos, n)
+	done := sp.closed || sp.lane.Covers(t.id, pos, n) || join && !sp.lane.Expects(t.id, pos)
 	sp.mu.Unlock()
-	if covered || isResident(f, pos, n) {
+	if done || isResident(f, pos, n) {
 		return
 	}
-	limit, err := t.limit(sp, f)
+	limit, err := t.limit(f)
 	if err != nil {
 		return // the read will tell
 	}

@@ -12,6 +12,7 @@ import (
 type tracked struct {
 	id    lane.FileID
 	sp    *Spindle
+	set   *Set
 	known atomic.Bool // the lane knows it
 
 	mu    sync.Mutex
@@ -49,8 +50,14 @@ func (t *tracked) hotFrom() (pos int64, ok bool) {
 	return t.hot.start(t.sp.written.Load(), t.sp.p.HotBytes)
 }
 
+// isHot says whether what stands at pos was written lately.
+func (t *tracked) isHot(pos int64) bool {
+	from, ok := t.hotFrom()
+	return ok && pos >= from
+}
+
 // limit is where the lane must stop reading.
-func (t *tracked) limit(_ *Spindle, f disk.File) (int64, error) {
+func (t *tracked) limit(f disk.File) (int64, error) {
 	if pos, ok := t.hotFrom(); ok {
 		return pos, nil
 	}

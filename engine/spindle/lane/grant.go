@@ -66,15 +66,24 @@ func (l *Lane) nextRun(s *stream, pos int64) (r Run, blocked bool) {
 	return Run{File: s.file.id, Pos: from, N: max(0, min(l.runBytes(s), to-from, s.limit-from))}, false
 }
 
+// share is one stream's part of the memory. What it holds stays below: a run and a half ahead of it, what it
+// may go back to, and what is not worth dropping yet.
+func (l *Lane) share() int64 { return l.p.MemoryBytes / int64(max(1, l.streams)) }
+
 // runBytes is how long the stream's next run may be, with as many streams as there are.
 func (l *Lane) runBytes(s *stream) int64 {
-	n := s.runBytes
-	active := int64(max(1, l.demand.len()+l.ahead.len()+len(l.flying)))
-	n = min(n, l.p.MemoryBytes/(2*active))
+	n := min(s.runBytes, l.share()*2/5)
 	if l.rate > 0 && l.p.TurnMax > 0 {
-		n = min(n, int64(l.rate*l.p.TurnMax.Seconds())/active)
+		turns := int64(max(1, l.demand.len()+l.ahead.len()+len(l.flying)))
+		n = min(n, int64(l.rate*l.p.TurnMax.Seconds())/turns)
 	}
 	return max(n, min(l.p.FirstBytes, s.runBytes))
+}
+
+// keeps is what a stream keeps beside what was read ahead for it.
+func (l *Lane) keeps() keep {
+	share := l.share()
+	return keep{min(l.p.BehindBytes, share/5), l.p.CloseBytes, min(l.p.DropBytes, share/10)}
 }
 
 // reserve finds memory for a run: what is only kept for readers that come later goes first, then the
@@ -85,7 +94,7 @@ func (l *Lane) reserve(s *stream, r *Run, demand bool) bool {
 		return true
 	}
 	for _, f := range l.sorted() {
-		l.dropBehind(f, 0, 0)
+		l.dropBehind(f, pressed)
 	}
 	for demand && !fits() {
 		idle := l.idlest(s)
@@ -94,7 +103,7 @@ func (l *Lane) reserve(s *stream, r *Run, demand bool) bool {
 		}
 		l.stats.Reclaimed++
 		l.forget(idle)
-		l.dropBehind(idle.file, 0, 0)
+		l.dropBehind(idle.file, pressed)
 		l.tidy(idle.file)
 	}
 	if fits() {

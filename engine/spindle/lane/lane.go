@@ -68,6 +68,7 @@ type Output struct {
 	Runs  []Run
 	Wake  []AskID // these may read: what they asked for is there, or reading it has failed
 	Drops []Drop
+	Gone  []FileID // of which the lane knows nothing any more
 	// Next is when Step should be called though nothing was reported; 0: never.
 	Next time.Duration
 }
@@ -146,6 +147,16 @@ func (l *Lane) Covers(id FileID, pos, n int64) bool {
 // Knows reports whether the lane has anything of the file: a stream, or bytes that it has read.
 func (l *Lane) Knows(id FileID) bool { return l.files[id] != nil }
 
+// Expects reports whether a stream of the file has come, or is being read ahead, to about pos.
+func (l *Lane) Expects(id FileID, pos int64) bool {
+	f := l.files[id]
+	if f == nil {
+		return false
+	}
+	s := f.find(pos, l.p.BehindBytes, l.p.FirstBytes)
+	return s != nil && s.runBytes > l.p.FirstBytes
+}
+
 // Ask says that a reader wants [pos, pos+n) of a file, which is not in the page cache, and waits for it. No run
 // reads at or above limit (the file's end, or the start of what was written lately and so is in the
 // cache). True: it need not wait, and the ask is forgotten.
@@ -199,7 +210,7 @@ func (l *Lane) Took(now time.Duration, id FileID, pos, n int64) {
 	s.have = max(s.have, s.next)
 	s.taken = true
 	l.want(s)
-	l.dropBehind(f, l.p.CloseBytes, l.p.DropBytes)
+	l.dropBehind(f, l.keeps())
 }
 
 // Done says that a run has ended with its first got bytes read. Fewer than asked for: the file ended, or could
@@ -238,6 +249,7 @@ func (l *Lane) Done(now time.Duration, id RunID, got int64) {
 	l.heldBytes += f.held.add(fl.run.Pos, fl.run.Pos+got)
 	l.stats.RunBytes += got
 	s.have = max(s.have, fl.run.Pos+got)
+	s.used = now
 	for _, other := range f.streams {
 		other.wake(l, fl.run.Pos, other == s && got < fl.run.N)
 		l.want(other) // it may have waited for this very run

@@ -45,8 +45,9 @@ func (l *Lane) tidy(f *file) {
 	if len(f.streams) > 0 {
 		return
 	}
-	l.dropBehind(f, 0, 0)
+	l.dropBehind(f, pressed)
 	delete(l.files, f.id)
+	l.out.Gone = append(l.out.Gone, f.id)
 }
 
 // find is the stream that a reader at pos belongs to: the nearest of those that are a little behind it, or have
@@ -130,9 +131,15 @@ func (l *Lane) want(s *stream) {
 	}
 }
 
-// dropBehind drops what no stream of the file needs: the part behind it that it may go back to, and, up to
-// closeBytes ahead of it, what other streams have read. Pieces of less than least bytes wait for more.
-func (l *Lane) dropBehind(f *file, closeBytes, least int64) (dropped int64) {
+// keep is what stays around each stream beside what was read ahead for it: bytes behind it, that it may go back to, and
+// bytes ahead of it, that other streams have read. Pieces of less than least bytes are not dropped, but wait for more.
+type keep struct{ behind, ahead, least int64 }
+
+// pressed is what stays when memory is short.
+var pressed = keep{}
+
+// dropBehind drops what no stream of the file needs.
+func (l *Lane) dropBehind(f *file, k keep) (dropped int64) {
 	if len(f.held) == 0 {
 		return 0
 	}
@@ -142,10 +149,10 @@ func (l *Lane) dropBehind(f *file, closeBytes, least int64) (dropped int64) {
 		for _, r := range s.asks {
 			from = min(from, r.pos)
 		}
-		needed.add(max(0, from-l.p.BehindBytes), max(s.have, s.next+closeBytes))
+		needed.add(max(0, from-k.behind), max(s.have, s.next+k.ahead))
 	}
 	for _, x := range f.held.without(needed) {
-		if x.to-x.from < least {
+		if x.to-x.from < k.least {
 			continue
 		}
 		f.held.remove(x.from, x.to)

@@ -1,0 +1,76 @@
+package spindle
+
+import (
+	"sync"
+
+	"platter/io/disk"
+)
+
+const (
+	// adviseBytes is what one advice asks for: Linux cuts longer ones down to the device's readahead, which is 128 KiB
+	// unless somebody has changed it (mm/readahead.c, force_page_cache_ra).
+	adviseBytes = 128 << 10
+	// fillBytes is one read of a run where advice does not reach the kernel.
+	fillBytes = 1 << 20
+)
+
+var fills = sync.Pool{New: func() any { b := make([]byte, fillBytes); return &b }}
+
+// read brings a run into the page cache and returns how much of it is there.
+func (sp *Spindle) read(t *tracked, pos, n int64) (got int64) {
+	path := t.name()
+	if path == "" {
+		return 0
+	}
+	f, err := sp.fs.Open(path, disk.ReadOnly)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	if sp.fs.Caps(path).Advise {
+		return sp.readAhead(f, pos, n)
+	}
+	buf := fills.Get().(*[]byte)
+	defer fills.Put(buf)
+	for got < n {
+		m, err := f.ReadAt((*buf)[:min(n-got, fillBytes)], pos+got)
+		got += int64(m)
+		if err != nil {
+			break
+		}
+	}
+	return got
+}
+
+// readAhead has the kernel read a run by itself, all of it under way at once, and waits for it with one byte out of
+// each part.
+func (sp *Spindle) readAhead(f disk.File, pos, n int64) (got int64) {
+	for at := pos; at < pos+n; at += adviseBytes {
+		if f.Advise(at, min(adviseBytes, pos+n-at), disk.WillNeed) != nil {
+			break
+		}
+	}
+	var one [1]byte
+	for got < n {
+		step := min(adviseBytes, n-got)
+		if m, _ := f.ReadAt(one[:], pos+got+step-1); m == 0 {
+			break
+		}
+		got += step
+	}
+	return got
+}
+
+// drop gives the pages of a range back to the kernel.
+func (t *tracked) drop(fs disk.FS, pos, n int64) {
+	path := t.name()
+	if path == "" {
+		return
+	}
+	f, err := fs.Open(path, disk.ReadOnly)
+	if err != nil {
+		return
+	}
+	_ = f.Advise(pos, n, disk.DontNeed) // a hint: the kernel evicts by itself, later
+	f.Close()
+}
