@@ -1,45 +1,120 @@
 package tree
 
-import "platter/coord/zk"
+import (
+	"slices"
+	"strings"
+
+	"platter/coord/zk"
+)
 
 // acl is a node's access list, shared by all nodes that have the same one.
 type acl struct {
 	list  []zk.ACL
-	world int32 // permissions of world:anyone
+	key   string // list's bytes
+	world int32  // permissions of world:anyone
+	nodes int    // how many have it
 }
+
+// Super is the identity that may do everything.
+var Super = zk.ID{Scheme: "super"}
 
 func isWorld(id zk.ID) bool { return id == zk.ID{Scheme: "world", ID: "anyone"} }
 
-// intern gives the one acl of this list, or nil when the list is not acceptable: empty, or with
-// another identity than world:anyone, the only one that is enforced.
-func (t *Tree) intern(list []zk.ACL) *acl {
-	if len(list) == 0 {
-		return nil
-	}
-	for _, a := range list {
-		if !isWorld(a.ID) {
+// fixACL gives the list that a node gets when who asks for list (PrepRequestProcessor.fixupACL): doubles go, and
+// "auth" becomes the identities that who has proved. Nil: the list is not acceptable.
+func fixACL(list []zk.ACL, who []zk.ID) []zk.ACL {
+	var out []zk.ACL
+	for i, a := range list {
+		if slices.Contains(list[:i], a) {
+			continue
+		}
+		switch {
+		case isWorld(a.ID):
+			out = append(out, a)
+		case a.Scheme == "auth":
+			proved := false
+			for _, id := range who {
+				if id.Scheme == "digest" {
+					proved = true
+					out = append(out, zk.ACL{Perms: a.Perms, ID: id})
+				}
+			}
+			if !proved {
+				return nil
+			}
+		case a.Scheme == "digest" && validDigest(a.ID.ID), a.Scheme == "ip" && validIP(a.ID.ID):
+			out = append(out, a)
+		default:
 			return nil
 		}
 	}
-	return t.internAny(list)
+	return out
 }
 
-// internAny is intern without a check, for what a snapshot holds.
-func (t *Tree) internAny(list []zk.ACL) *acl {
+// validDigest: two parts at the colon, as Java's String.split counts them: an empty second one does not.
+func validDigest(id string) bool {
+	_, hash, ok := strings.Cut(id, ":")
+	hash = strings.TrimRight(hash, ":")
+	return ok && hash != "" && !strings.Contains(hash, ":")
+}
+
+// intern gives the one acl of this list, for a node that is to have it.
+func (t *Tree) intern(list []zk.ACL) *acl {
 	key := string(zk.AppendACLs(nil, list))
 	if a := t.acls[key]; a != nil {
 		return a
 	}
-	a := &acl{list: list}
+	a := &acl{list: list, key: key}
 	for _, e := range list {
 		if isWorld(e.ID) {
 			a.world |= e.Perms
 		}
 	}
-	t.acls[key] = a
 	return a
 }
 
-// allows reports whether a session may do what perm (one or more bits, any of which suffices) says. Nil allows
-// everything.
-func (a *acl) allows(perm int32) bool { return a == nil || a.world&perm != 0 }
+// take and drop count the nodes that have a. A list that no node has is forgotten, or clients could fill
+// memory with them.
+func (t *Tree) take(a *acl) {
+	if a.nodes++; a.nodes == 1 {
+		t.acls[a.key] = a
+	}
+}
+
+func (t *Tree) drop(a *acl) {
+	if a.nodes--; a.nodes == 0 {
+		delete(t.acls, a.key)
+	}
+}
+
+// allows reports whether who may do what perm (one or more bits, any of which suffices) says
+// (ZooKeeperServer.checkACL). Nil allows everything.
+func (a *acl) allows(perm int32, who []zk.ID) bool {
+	if a == nil || a.world&perm != 0 || slices.Contains(who, Super) {
+		return true
+	}
+	for _, e := range a.list {
+		if e.Perms&perm == 0 {
+			continue
+		}
+		for _, id := range who {
+			switch {
+			case id.Scheme != e.Scheme:
+			case id.Scheme == "ip" && matchIP(e.ID.ID, id.ID), id.Scheme == "digest" && id.ID == e.ID.ID:
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// masked is the list as it is shown to who may not change it: without the hashes of passwords.
+func masked(list []zk.ACL) []zk.ACL {
+	out := slices.Clone(list)
+	for i := range out {
+		if user, _, ok := strings.Cut(out[i].ID.ID, ":"); ok && out[i].Scheme == "digest" {
+			out[i].ID.ID = user + ":x"
+		}
+	}
+	return out
+}

@@ -64,7 +64,7 @@ func BenchmarkGet(b *testing.B) {
 	t := grown(1000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, code := t.Get("/brokers/topics/t/partitions/77/state"); code != zk.OK {
+		if _, _, code := t.Get("/brokers/topics/t/partitions/77/state", nil); code != zk.OK {
 			b.Fatal(code)
 		}
 	}

@@ -23,7 +23,7 @@ type Loader struct {
 
 // NewLoader is ready for the first chunk.
 func NewLoader() *Loader {
-	return &Loader{t: &Tree{acls: map[string]*acl{}, sessions: map[int64]*session{}}}
+	return &Loader{t: empty()}
 }
 
 // Chunk takes the next chunk; it keeps nothing of b. An error is ErrCorrupt.
@@ -67,7 +67,7 @@ func (l *Loader) record(kind byte, d *zk.Decoder) error {
 		s.timeoutMs, s.password = d.Int32(), bytes.Clone(d.Buffer())
 		l.t.sessions[id] = s
 	case recACL:
-		l.acls = append(l.acls, l.t.internAny(d.ACLs()))
+		l.acls = append(l.acls, l.t.intern(d.ACLs()))
 	case recNode:
 		return l.node(d)
 	case recEnd:
@@ -107,24 +107,19 @@ func (l *Loader) node(d *zk.Decoder) error {
 	if children > 0 {
 		n.children = make(map[string]*node, min(children, childrenHintMax))
 	}
-	l.t.nodeCount++
 	l.path, l.names = append(l.path[:depth], n), append(l.names[:depth], name)
 	if depth == 0 {
 		l.t.root = n
+		l.t.countRoot()
 		return nil
 	}
 	parent := l.path[depth-1]
 	if _, twice := parent.children[name]; twice {
 		return corrupt("node %q twice", name)
 	}
-	parent.put(name, n)
-	if n.owner == 0 {
-		return nil
-	}
-	s := l.t.sessions[n.owner]
-	if s == nil {
+	if ofSession(n.owner) && l.t.sessions[n.owner] == nil {
 		return corrupt("node %q belongs to session %#x, which is not there", name, n.owner)
 	}
-	s.ephemerals[strings.Join(l.names[:depth+1], "/")] = struct{}{}
+	l.t.attach(parent, strings.Join(l.names[:depth+1], "/"), name, n)
 	return nil
 }

@@ -27,7 +27,6 @@ func (t *Tree) applyMulti(e *Entry, q *zk.MultiRequest) Result {
 		}
 	}
 	if failed < 0 {
-		t.undo = t.undo[:0]
 		return Result{Multi: zk.MultiResponse{Results: rs}}
 	}
 	t.rollBack()
@@ -51,24 +50,17 @@ func (t *Tree) rollBack() {
 		_, name := split(u.path)
 		switch {
 		case u.parent == nil: // set
-			u.node.meta, u.node.data = u.nodeMeta, u.data
+			t.setBytes(u.node, u.data)
+			u.node.meta = u.nodeMeta
 		case u.node == nil: // create
-			n := u.parent.children[name]
-			delete(u.parent.children, name)
+			t.detach(u.parent, u.path, name)
 			u.parent.meta = u.parentMeta
-			t.nodeCount--
-			if s := t.sessions[n.owner]; s != nil {
-				delete(s.ephemerals, u.path)
-			}
 		default: // delete
-			u.parent.put(name, u.node)
+			t.attach(u.parent, u.path, name, u.node)
 			u.parent.meta = u.parentMeta
-			t.nodeCount++
-			if s := t.sessions[u.node.owner]; s != nil {
-				s.ephemerals[u.path] = struct{}{}
-			}
 		}
 	}
+	t.quotas.moved = t.quotas.moved[:0]
 	t.undo = t.undo[:0]
 	t.changes = t.changes[:0]
 }

@@ -11,7 +11,7 @@ import (
 type meta struct {
 	czxid, mzxid, pzxid        int64
 	ctimeMs, mtimeMs           int64
-	owner                      int64 // session id of an ephemeral node
+	owner                      int64 // see owner.go
 	version, aversion, creates int32
 }
 

@@ -115,7 +115,7 @@ func checkCounts(t *testing.T, tr *Tree) {
 	nodes, ephemerals := 0, 0
 	walk(tr.root, "/", func(p string, n *node) {
 		nodes++
-		if n.owner == 0 {
+		if !ofSession(n.owner) {
 			return
 		}
 		ephemerals++

@@ -3,10 +3,15 @@ package tree
 import (
 	"bytes"
 	"slices"
+
+	"platter/coord/zk"
 )
 
 // createSession makes a session; of one that is there it changes timeout and password.
 func (t *Tree) createSession(e *Entry, b SessionBody) Result {
+	if !ofSession(e.Session) {
+		return Result{Err: zk.BadArguments}
+	}
 	s := t.sessions[e.Session]
 	if s == nil {
 		s = &session{ephemerals: map[string]struct{}{}}
@@ -24,7 +29,6 @@ func (t *Tree) closeSession(e *Entry) Result {
 	for _, p := range paths {
 		t.unlink(e, p)
 	}
-	t.undo = t.undo[:0]
 	delete(t.sessions, e.Session)
 	return Result{}
 }

@@ -22,10 +22,14 @@ type Tree struct {
 	root        *node
 	gen         uint64
 	nodeCount   int
+	dataBytes   int64 // of all paths and data
 	acls        map[string]*acl
 	sessions    map[int64]*session
+	reaped      map[string]struct{} // containers and TTL nodes
+	quotas      quotas
 	changes     []Change
 	undo        []undo // of the multi that is under way
+	over        string // a limit of a quota that the entry under way went beyond
 }
 
 type session struct {
@@ -48,25 +52,42 @@ type Result struct {
 	Path  string           // of a create
 	Stat  zk.Stat          // of a create or set
 	Multi zk.MultiResponse // of a multi
+	// OverQuota, when not empty, says which limit was exceeded by what was done all the same.
+	OverQuota string
+}
+
+func empty() *Tree {
+	return &Tree{
+		acls: map[string]*acl{}, sessions: map[int64]*session{}, reaped: map[string]struct{}{},
+		quotas: quotas{limited: map[string]struct{}{}},
+	}
 }
 
 // New is a fresh tree: the root and ZooKeeper's own three nodes, at zxid 0.
 func New() *Tree {
-	t := &Tree{acls: map[string]*acl{}, sessions: map[int64]*session{}}
-	open := t.internAny(zk.WorldAnyone())
-	fresh := func() *node {
-		t.nodeCount++
-		return &node{acl: open, data: []byte{}}
+	t := empty()
+	fresh := func(path string, perms, aversion int32) {
+		n := &node{acl: t.intern([]zk.ACL{{Perms: perms, ID: zk.ID{Scheme: "world", ID: "anyone"}}}), data: []byte{}}
+		n.aversion = aversion
+		if path == "/" {
+			t.root = n
+			t.countRoot()
+			return
+		}
+		parent, name := split(path)
+		t.attach(t.find(parent), path, name, n)
 	}
-	t.root = fresh()
-	zoo := fresh()
-	t.root.put("zookeeper", zoo)
-	zoo.put("quota", fresh())
-	config := fresh()
-	config.acl = t.internAny([]zk.ACL{{Perms: zk.PermRead, ID: zk.ID{Scheme: "world", ID: "anyone"}}})
-	config.aversion = -1
-	zoo.put("config", config)
+	fresh("/", zk.PermAll, 0)
+	fresh(zookeeperPath, zk.PermAll, 0)
+	fresh(quotaPath, zk.PermAll, 0)
+	fresh(configPath, zk.PermRead, -1)
 	return t
+}
+
+func (t *Tree) countRoot() {
+	t.nodeCount++
+	t.dataBytes += int64(len("/") + len(t.root.data))
+	t.take(t.root.acl)
 }
 
 // Zxid is the last applied entry's.
@@ -75,9 +96,22 @@ func (t *Tree) Zxid() int64 { return t.zxid }
 // NodeCount is the number of nodes, ZooKeeper's own included.
 func (t *Tree) NodeCount() int { return t.nodeCount }
 
-// Get reads a node. The data is the tree's: read only, but good for as long as the caller likes.
-func (t *Tree) Get(path string) ([]byte, zk.Stat, zk.Code) {
-	n, code := t.readable(path, zk.PermRead)
+// DataBytes is how much all paths and data take (zk_approximate_data_size).
+func (t *Tree) DataBytes() int64 { return t.dataBytes }
+
+// EphemeralCount is the number of ephemeral nodes of all sessions.
+func (t *Tree) EphemeralCount() int {
+	n := 0
+	for _, s := range t.sessions {
+		n += len(s.ephemerals)
+	}
+	return n
+}
+
+// Get reads a node for who, the identities of the client. The data is the tree's: read only, but good for as
+// long as the caller likes.
+func (t *Tree) Get(path string, who []zk.ID) ([]byte, zk.Stat, zk.Code) {
+	n, code := t.readable(path, zk.PermRead, who)
 	if code != zk.OK {
 		return nil, zk.Stat{}, code
 	}
@@ -94,29 +128,44 @@ func (t *Tree) Exists(path string) (zk.Stat, zk.Code) {
 }
 
 // Children gives a node's Stat and its Stat.NumChildren names, in no order, valid until the next Apply.
-func (t *Tree) Children(path string) (iter.Seq[string], zk.Stat, zk.Code) {
-	n, code := t.readable(path, zk.PermRead)
+func (t *Tree) Children(path string, who []zk.ID) (iter.Seq[string], zk.Stat, zk.Code) {
+	n, code := t.readable(path, zk.PermRead, who)
 	if code != zk.OK {
 		return nil, zk.Stat{}, code
 	}
 	return maps.Keys(n.children), n.stat(), zk.OK
 }
 
-// ACL gives a node's access list, the tree's own: read only.
-func (t *Tree) ACL(path string) ([]zk.ACL, zk.Stat, zk.Code) {
-	n, code := t.readable(path, zk.PermRead|zk.PermAdmin)
+// AllChildrenNumber counts all nodes below path.
+func (t *Tree) AllChildrenNumber(path string, who []zk.ID) (int, zk.Code) {
+	n, code := t.readable(path, zk.PermRead, who)
+	if code != zk.OK {
+		return 0, code
+	}
+	count, bytes := int64(0), int64(0)
+	n.count(&count, &bytes)
+	return int(count - 1), zk.OK
+}
+
+// ACL gives a node's access list, read only: the tree's own, or to who may not change it one without password
+// hashes.
+func (t *Tree) ACL(path string, who []zk.ID) ([]zk.ACL, zk.Stat, zk.Code) {
+	n, code := t.readable(path, zk.PermRead|zk.PermAdmin, who)
 	if code != zk.OK {
 		return nil, zk.Stat{}, code
+	}
+	if !n.acl.allows(zk.PermAdmin, who) {
+		return masked(n.acl.list), n.stat(), zk.OK
 	}
 	return n.acl.list, n.stat(), zk.OK
 }
 
-func (t *Tree) readable(path string, perm int32) (*node, zk.Code) {
+func (t *Tree) readable(path string, perm int32, who []zk.ID) (*node, zk.Code) {
 	n := t.find(path)
 	if n == nil {
 		return nil, zk.NoNode
 	}
-	if !n.acl.allows(perm) {
+	if !n.acl.allows(perm, who) {
 		return nil, zk.NoAuth
 	}
 	return n, zk.OK
@@ -130,6 +179,9 @@ func (t *Tree) Session(id int64) (timeoutMs int32, password []byte, ok bool) {
 	}
 	return s.timeoutMs, s.password, true
 }
+
+// HasSession reports whether a session is there.
+func (t *Tree) HasSession(id int64) bool { return t.sessions[id] != nil }
 
 // Sessions gives every session's id and timeout in milliseconds, in no order.
 func (t *Tree) Sessions() iter.Seq2[int64, int32] {
@@ -166,18 +218,29 @@ func (t *Tree) Apply(e *Entry) (Result, []Change) {
 	if err != nil {
 		return Result{Err: zk.Marshalling}, nil
 	}
+	t.over = ""
 	r := t.apply(e, &c)
+	t.undo = t.undo[:0]
+	t.settleQuotas()
+	if r.Err == zk.OK {
+		r.OverQuota = t.over
+	}
 	return r, t.changes
 }
 
 func (t *Tree) apply(e *Entry, c *command) Result {
-	if e.Op == zk.OpCreateSession {
+	switch e.Op {
+	case zk.OpCreateSession:
 		return t.createSession(e, c.session)
+	case zk.OpDeleteContainer:
+		return t.deleteContainer(e, c.path)
 	}
 	if t.sessions[e.Session] == nil {
 		return Result{Err: zk.SessionExpired}
 	}
 	switch e.Op {
+	case zk.OpError:
+		return Result{Err: c.failed}
 	case zk.OpCloseSession:
 		return t.closeSession(e)
 	case zk.OpMulti:
@@ -186,6 +249,5 @@ func (t *Tree) apply(e *Entry, c *command) Result {
 		return t.setACL(e, &c.acl)
 	}
 	r := t.applyOne(e, &c.one)
-	t.undo = t.undo[:0]
 	return Result{Err: r.Err, Path: r.Path, Stat: r.Stat}
 }

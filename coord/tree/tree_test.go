@@ -29,7 +29,7 @@ type machine struct {
 //	reload                  through a snapshot
 //	tree                    every node
 //
-// Verbs: create PATH DATA [e][s] [perms=N|acl=none|acl=digest], delete PATH V, set PATH DATA V,
+// Verbs: create PATH DATA [e][s] [perms=N|acl=none|acl=sasl], delete PATH V, set PATH DATA V,
 // check PATH V, setacl PATH perms V. DATA "-" is null, "”" is empty.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
@@ -65,16 +65,16 @@ func (m *machine) run(t *testing.T, d *datadriven.TestData) string {
 			fmt.Fprintf(&out, "%s %s\n", a.Key, statText(st, code))
 		}
 	case "get":
-		data, st, code := m.t.Get(d.CmdArgs[0].Key)
+		data, st, code := m.t.Get(d.CmdArgs[0].Key, nil)
 		fmt.Fprintf(&out, "%s %s\n", dataText(data), statText(st, code))
 	case "ls":
-		names, _, code := m.t.Children(d.CmdArgs[0].Key)
+		names, _, code := m.t.Children(d.CmdArgs[0].Key, nil)
 		if code != zk.OK {
 			return code.Error() + "\n"
 		}
 		fmt.Fprintln(&out, slices.Sorted(names))
 	case "acl":
-		list, _, code := m.t.ACL(d.CmdArgs[0].Key)
+		list, _, code := m.t.ACL(d.CmdArgs[0].Key, nil)
 		fmt.Fprintln(&out, list, code)
 	case "reload":
 		m.t = reload(t, m.t)
@@ -140,8 +140,8 @@ func multiOp(t *testing.T, f []string) zk.MultiOp {
 				o.Create.Flags = int32(map[string]int{"e": 1, "s": 2, "es": 3}[a])
 			case a == "acl=none":
 				o.Create.ACL = nil
-			case a == "acl=digest":
-				o.Create.ACL = []zk.ACL{{Perms: zk.PermAll, ID: zk.ID{Scheme: "digest", ID: "u:h"}}}
+			case a == "acl=sasl":
+				o.Create.ACL = []zk.ACL{{Perms: zk.PermAll, ID: zk.ID{Scheme: "sasl", ID: "u"}}}
 			case strings.HasPrefix(a, "perms="):
 				o.Create.ACL[0].Perms = int32(num(a[6:]))
 			case strings.HasPrefix(a, "flags="):

@@ -6,7 +6,7 @@ import (
 	"platter/coord/zk"
 )
 
-// WatchKind is what a watch waits for.
+// WatchKind is which of two tables a watch stands in, as in ZooKeeper's DataTree: it decides what sets it off.
 type WatchKind uint8
 
 // Kinds.
@@ -16,128 +16,297 @@ const (
 	watchKinds
 )
 
-// Watches is who waits for what: one-shot watches by path. W is a watcher, a connection. It is safe
-// for concurrent use. It is no part of the replicated state: watches live and die with connections.
+// WatchMode is how long a watch lasts and what it covers. A watcher has one mode for each kind and path: the
+// last one that was set counts, as in ZooKeeper 3.8 (3.9 keeps them apart).
+type WatchMode uint8
+
+// Modes.
+const (
+	OneShot    WatchMode = 1 + iota // gone with its first event
+	Persistent                      // stays
+	Recursive                       // stays, and covers all nodes below
+)
+
+// Watches is who waits for what. W is a watcher, a connection. It is safe for concurrent use. It is no part of
+// the replicated state: watches live and die with connections.
 type Watches[W comparable] struct {
-	mu     sync.Mutex
-	byPath [watchKinds]map[string]map[W]struct{}
-	of     map[W]*watched
-	bytes  int
+	mu        sync.Mutex
+	who       func(W) []zk.ID
+	tables    [watchKinds]map[string][]*watcher[W]
+	of        map[W]*watcher[W]
+	bytes     int
+	recursive int    // how many watches are
+	round     uint64 // of telling, so that one change tells a watcher once
 }
 
-// watched is what one watcher waits for.
-type watched struct {
-	set   map[watch]struct{}
+// watcher is what one W waits for.
+type watcher[W comparable] struct {
+	w     W
+	paths map[string]modes
 	bytes int
+	round uint64 // in which it was told last
 }
 
-type watch struct {
-	kind WatchKind
-	path string
+// modes are those of both kinds, four bits each; 0: no watch.
+type modes uint8
+
+func (m modes) of(k WatchKind) WatchMode { return WatchMode(m >> (4 * k) & 0xf) }
+
+func (m modes) with(k WatchKind, mode WatchMode) modes {
+	return m&^(0xf<<(4*k)) | modes(mode)<<(4*k)
 }
 
-// bytes is about what a watch takes in memory.
-func (x watch) bytes() int { return 200 + len(x.path) }
+// watchBytes is about what a watch takes in memory.
+func watchBytes(path string) int { return 150 + len(path) }
 
-// NewWatches is an empty table.
-func NewWatches[W comparable]() *Watches[W] {
-	w := &Watches[W]{of: map[W]*watched{}}
-	for k := range w.byPath {
-		w.byPath[k] = map[string]map[W]struct{}{}
+// NewWatches is an empty table. who tells a watcher's identities: what it may not read it is not told of
+// (CVE-2024-23944).
+func NewWatches[W comparable](who func(W) []zk.ID) *Watches[W] {
+	t := &Watches[W]{who: who, of: map[W]*watcher[W]{}}
+	for k := range t.tables {
+		t.tables[k] = map[string][]*watcher[W]{}
 	}
-	return w
+	return t
 }
 
-// Add sets a watch; set twice it still fires once. It tells about how many bytes of memory the
-// watcher's watches take now, and how many those of all.
-func (w *Watches[W]) Add(kind WatchKind, path string, who W) (mine, all int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	has := w.of[who]
-	if has == nil {
-		has = &watched{set: map[watch]struct{}{}}
-		w.of[who] = has
+// Add sets a watch. It tells about how many bytes of memory the watcher's watches take now, and how many those
+// of all.
+func (t *Watches[W]) Add(kind WatchKind, mode WatchMode, path string, w W) (mine, all int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.of[w]
+	if x == nil {
+		x = &watcher[W]{w: w, paths: map[string]modes{}}
+		t.of[w] = x
 	}
-	x := watch{kind, path}
-	if _, twice := has.set[x]; twice {
-		return has.bytes, w.bytes
+	had := x.paths[path]
+	switch was := had.of(kind); {
+	case was == mode:
+		return x.bytes, t.bytes
+	case was == 0:
+		t.tables[kind][path] = append(t.tables[kind][path], x)
+		x.bytes += watchBytes(path)
+		t.bytes += watchBytes(path)
+	case was == Recursive:
+		t.recursive--
 	}
-	has.set[x] = struct{}{}
-	has.bytes += x.bytes()
-	w.bytes += x.bytes()
-	at := w.byPath[kind][path]
-	if at == nil {
-		at = map[W]struct{}{}
-		w.byPath[kind][path] = at
+	if mode == Recursive {
+		t.recursive++
 	}
-	at[who] = struct{}{}
-	return has.bytes, w.bytes
+	x.paths[path] = had.with(kind, mode)
+	return x.bytes, t.bytes
+}
+
+// kindsOf are the tables that a client means.
+func kindsOf(typ zk.WatcherType) []WatchKind {
+	switch typ {
+	case zk.WatcherChildren:
+		return []WatchKind{WatchChild}
+	case zk.WatcherData:
+		return []WatchKind{WatchData}
+	case zk.WatcherAny:
+		return []WatchKind{WatchChild, WatchData}
+	}
+	return nil
+}
+
+// Has reports whether w has such a watch on path, of whatever mode.
+func (t *Watches[W]) Has(typ zk.WatcherType, path string, w W) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.of[w]
+	if x == nil {
+		return false
+	}
+	for _, k := range kindsOf(typ) {
+		if x.paths[path].of(k) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Drop removes w's watches of a type on path; false: there were none.
+func (t *Watches[W]) Drop(typ zk.WatcherType, path string, w W) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x, dropped := t.of[w], false
+	if x == nil {
+		return false
+	}
+	for _, k := range kindsOf(typ) {
+		if x.paths[path].of(k) != 0 {
+			t.unlist(k, path, x)
+			t.forget(k, path, x)
+			dropped = true
+		}
+	}
+	return dropped
 }
 
 // Remove forgets all of one watcher's.
-func (w *Watches[W]) Remove(who W) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	has := w.of[who]
-	if has == nil {
+func (t *Watches[W]) Remove(w W) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	x := t.of[w]
+	if x == nil {
 		return
 	}
-	for x := range has.set {
-		at := w.byPath[x.kind][x.path]
-		if delete(at, who); len(at) == 0 {
-			delete(w.byPath[x.kind], x.path)
+	for path, m := range x.paths {
+		for k := range watchKinds {
+			if mode := m.of(k); mode != 0 {
+				t.unlist(k, path, x)
+				if mode == Recursive {
+					t.recursive--
+				}
+			}
 		}
 	}
-	w.bytes -= has.bytes
-	delete(w.of, who)
+	t.bytes -= x.bytes
+	delete(t.of, w)
 }
 
-// Fire removes the watches that c sets off and calls tell for each, in ZooKeeper's order: the node's
-// own watches first (a deletion tells a watcher once, whatever it waited for), then the parent's. Who
-// may not read a node is not told of it, and loses the watch all the same (CVE-2024-23944).
-func (w *Watches[W]) Fire(c Change, tell func(who W, typ zk.EventType, path string)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	own := w.take(WatchData, c.Path)
-	if c.Type == zk.EventDeleted {
-		for who := range w.take(WatchChild, c.Path) {
-			if own == nil {
-				own = map[W]struct{}{}
-			}
-			own[who] = struct{}{}
+// unlist takes x out of a path's list.
+func (t *Watches[W]) unlist(k WatchKind, path string, x *watcher[W]) {
+	list := t.tables[k][path]
+	for i := range list {
+		if list[i] == x {
+			last := len(list) - 1
+			list[i], list[last] = list[last], nil
+			list = list[:last]
+			break
 		}
 	}
-	if c.acl.allows(zk.PermRead) {
-		for who := range own {
-			tell(who, c.Type, c.Path)
-		}
+	t.store(k, path, list)
+}
+
+func (t *Watches[W]) store(k WatchKind, path string, list []*watcher[W]) {
+	if len(list) == 0 {
+		delete(t.tables[k], path)
+		return
 	}
+	t.tables[k][path] = list
+}
+
+// forget takes a watch that is in no list any more out of what x waits for.
+func (t *Watches[W]) forget(k WatchKind, path string, x *watcher[W]) {
+	m := x.paths[path]
+	if m.of(k) == Recursive {
+		t.recursive--
+	}
+	x.bytes -= watchBytes(path)
+	t.bytes -= watchBytes(path)
+	if m = m.with(k, 0); m != 0 {
+		x.paths[path] = m
+		return
+	}
+	if delete(x.paths, path); len(x.paths) == 0 {
+		delete(t.of, x.w)
+	}
+}
+
+// Fire calls tell for each watch that c sets off, in ZooKeeper's order: those on the node first (a deletion tells a
+// watcher once, whatever it waited for), then those on the parent's children. One-shot watches go, also of
+// those who may not be told.
+func (t *Watches[W]) Fire(c Change, tell func(w W, typ zk.EventType, path string)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.round++
+	t.trigger(WatchData, c.Type, c.Path, c.acl, tell)
 	if c.Type == zk.EventDataChanged {
 		return
 	}
-	parent, _ := split(c.Path)
-	if parent == "" {
-		parent = "/"
+	if c.Type == zk.EventDeleted {
+		t.trigger(WatchChild, c.Type, c.Path, c.acl, tell)
 	}
-	at := w.take(WatchChild, parent)
-	if c.parent.allows(zk.PermRead) {
-		for who := range at {
-			tell(who, zk.EventChildrenChanged, parent)
+	t.round++
+	t.trigger(WatchChild, zk.EventChildrenChanged, parentOf(c.Path), c.parent, tell)
+}
+
+func parentOf(path string) string {
+	parent, _ := split(path)
+	if parent == "" {
+		return "/"
+	}
+	return parent
+}
+
+// trigger tells the watches of one kind (WatchManager.triggerWatch).
+func (t *Watches[W]) trigger(k WatchKind, typ zk.EventType, path string, a *acl, tell func(W, zk.EventType, string)) {
+	once := func(x *watcher[W]) {
+		if x.round == t.round {
+			return
+		}
+		x.round = t.round
+		if a.allows(zk.PermRead, nil) || a.allows(zk.PermRead, t.who(x.w)) {
+			tell(x.w, typ, path)
+		}
+	}
+	if list := t.tables[k][path]; len(list) > 0 {
+		stay := list[:0]
+		for _, x := range list {
+			mode := x.paths[path].of(k)
+			if mode != Recursive || typ != zk.EventChildrenChanged {
+				once(x)
+			}
+			if mode == OneShot {
+				t.forget(k, path, x)
+			} else {
+				stay = append(stay, x)
+			}
+		}
+		clear(list[len(stay):])
+		t.store(k, path, stay)
+	}
+	if t.recursive == 0 || typ == zk.EventChildrenChanged {
+		return
+	}
+	for at := path; at != "/"; {
+		at = parentOf(at)
+		for _, x := range t.tables[k][at] {
+			if x.paths[at].of(k) == Recursive {
+				once(x)
+			}
 		}
 	}
 }
 
-// take removes and gives the watchers of one kind on a path.
-func (w *Watches[W]) take(kind WatchKind, path string) map[W]struct{} {
-	at, x := w.byPath[kind][path], watch{kind, path}
-	delete(w.byPath[kind], path)
-	w.bytes -= len(at) * x.bytes()
-	for who := range at {
-		has := w.of[who]
-		has.bytes -= x.bytes()
-		if delete(has.set, x); len(has.set) == 0 {
-			delete(w.of, who)
+// WatchCounts are those of the data watches, which ZooKeeper's four-letter words tell of, and of all.
+type WatchCounts struct{ Watchers, Paths, Data, All int }
+
+// Counts tells how many there are.
+func (t *Watches[W]) Counts() WatchCounts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := WatchCounts{Paths: len(t.tables[WatchData])}
+	for _, x := range t.of {
+		data := 0
+		for _, m := range x.paths {
+			if m.of(WatchData) != 0 {
+				data++
+			}
+			if m.of(WatchChild) != 0 {
+				c.All++
+			}
+		}
+		if data > 0 {
+			c.Watchers++
+		}
+		c.Data += data
+	}
+	c.All += c.Data
+	return c
+}
+
+// Each calls f for every data watch, with the table locked.
+func (t *Watches[W]) Each(f func(w W, path string)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.of {
+		for path, m := range x.paths {
+			if m.of(WatchData) != 0 {
+				f(x.w, path)
+			}
 		}
 	}
-	return at
 }

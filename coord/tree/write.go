@@ -16,28 +16,27 @@ const sequenceFormat = "%010d"
 func (t *Tree) applyOne(e *Entry, o *zk.MultiOp) zk.MultiResult {
 	r := zk.MultiResult{Op: o.Op}
 	switch o.Op {
-	case zk.OpCreate, zk.OpCreate2:
-		r.Path, r.Stat, r.Err = t.create(e, &o.Create)
+	case zk.OpCreate, zk.OpCreate2, zk.OpCreateContainer, zk.OpCreateTTL:
+		r.Path, r.Stat, r.Err = t.create(e, o.Op, &o.Create)
 	case zk.OpDelete:
 		r.Err = t.delete(e, &o.Target)
 	case zk.OpSetData:
 		r.Stat, r.Err = t.setData(e, &o.Set)
 	case zk.OpCheck:
-		r.Err = t.check(&o.Target)
-	default:
-		r.Err = zk.Unimplemented
+		r.Err = t.check(e, &o.Target)
 	}
 	return r
 }
 
-func (t *Tree) create(e *Entry, q *zk.CreateRequest) (string, zk.Stat, zk.Code) {
-	if q.Flags < 0 || q.Flags > zk.FlagEphemeral|zk.FlagSequential {
-		return "", zk.Stat{}, zk.BadArguments
+func (t *Tree) create(e *Entry, op zk.Op, q *zk.CreateRequest) (string, zk.Stat, zk.Code) {
+	owner, code := newOwner(e, op, q)
+	if code != zk.OK {
+		return "", zk.Stat{}, code
 	}
 	if !strings.Contains(q.Path, "/") || strings.Contains(q.Path, "\x00") {
 		return "", zk.Stat{}, zk.BadArguments
 	}
-	list := t.intern(q.ACL)
+	list := fixACL(q.ACL, e.Auth)
 	if list == nil {
 		return "", zk.Stat{}, zk.InvalidACL
 	}
@@ -46,11 +45,11 @@ func (t *Tree) create(e *Entry, q *zk.CreateRequest) (string, zk.Stat, zk.Code) 
 	switch {
 	case parent == nil:
 		return "", zk.Stat{}, zk.NoNode
-	case !parent.acl.allows(zk.PermCreate):
+	case !parent.acl.allows(zk.PermCreate, e.Auth):
 		return "", zk.Stat{}, zk.NoAuth
 	}
 	path := q.Path
-	if q.Flags&zk.FlagSequential != 0 {
+	if isSequential(q.Flags) {
 		path += fmt.Sprintf(sequenceFormat, parent.creates)
 	}
 	switch {
@@ -58,15 +57,16 @@ func (t *Tree) create(e *Entry, q *zk.CreateRequest) (string, zk.Stat, zk.Code) 
 		return "", zk.Stat{}, zk.BadArguments
 	case t.find(path) != nil:
 		return "", zk.Stat{}, zk.NodeExists
-	case parent.owner != 0:
+	case ofSession(parent.owner):
 		return "", zk.Stat{}, zk.NoChildrenForEphemerals
 	}
-	n := &node{gen: t.gen, acl: list, data: bytes.Clone(q.Data)}
+	if code := t.checkQuota(e, path, int64(len(q.Data)), 1); code != zk.OK {
+		return "", zk.Stat{}, code
+	}
+	n := &node{gen: t.gen, acl: t.intern(list), data: bytes.Clone(q.Data)}
 	n.czxid, n.mzxid, n.pzxid = e.Zxid, e.Zxid, e.Zxid
 	n.ctimeMs, n.mtimeMs = e.TimeMs, e.TimeMs
-	if q.Flags&zk.FlagEphemeral != 0 {
-		n.owner = e.Session
-	}
+	n.owner = owner
 	t.link(e, path, n)
 	return path, n.stat(), zk.OK
 }
@@ -76,14 +76,32 @@ func (t *Tree) link(e *Entry, path string, n *node) {
 	parentPath, name := split(path)
 	parent := t.own(parentPath)
 	t.remember(undo{path: path, parent: parent, parentMeta: parent.meta})
-	parent.put(name, n)
+	t.attach(parent, path, name, n)
 	parent.creates++
 	parent.pzxid = e.Zxid
-	t.nodeCount++
-	if n.owner != 0 {
-		t.sessions[n.owner].ephemerals[path] = struct{}{}
-	}
+	t.quotaCreated(path, n)
 	t.changed(zk.EventCreated, path, n, parent)
+}
+
+// attach puts a node into the tree, and detach takes it out: the children of its parent, and all that is counted.
+func (t *Tree) attach(parent *node, path, name string, n *node) {
+	parent.put(name, n)
+	t.nodeCount++
+	t.dataBytes += int64(len(path) + len(n.data))
+	t.take(n.acl)
+	t.adopt(path, n.owner)
+	t.quotaLinked(path)
+}
+
+func (t *Tree) detach(parent *node, path, name string) *node {
+	n := parent.children[name]
+	delete(parent.children, name)
+	t.nodeCount--
+	t.dataBytes -= int64(len(path) + len(n.data))
+	t.drop(n.acl)
+	t.disown(path, n.owner)
+	t.quotaUnlinked(path)
+	return n
 }
 
 func (t *Tree) delete(e *Entry, q *zk.DeleteRequest) zk.Code {
@@ -95,7 +113,7 @@ func (t *Tree) delete(e *Entry, q *zk.DeleteRequest) zk.Code {
 	switch {
 	case parent == nil:
 		return zk.NoNode
-	case !parent.acl.allows(zk.PermDelete):
+	case !parent.acl.allows(zk.PermDelete, e.Auth):
 		return zk.NoAuth
 	case n == nil:
 		return zk.NoNode
@@ -112,14 +130,11 @@ func (t *Tree) delete(e *Entry, q *zk.DeleteRequest) zk.Code {
 func (t *Tree) unlink(e *Entry, path string) {
 	parentPath, name := split(path)
 	parent := t.own(parentPath)
-	n := parent.children[name]
-	t.remember(undo{path: path, node: n, nodeMeta: n.meta, data: n.data, parent: parent, parentMeta: parent.meta})
-	delete(parent.children, name)
+	parentMeta := parent.meta
+	n := t.detach(parent, path, name)
+	t.remember(undo{path: path, node: n, nodeMeta: n.meta, data: n.data, parent: parent, parentMeta: parentMeta})
 	parent.pzxid = e.Zxid
-	t.nodeCount--
-	if s := t.sessions[n.owner]; s != nil {
-		delete(s.ephemerals, path)
-	}
+	t.quotaMoved(path, -int64(len(n.data)), -1)
 	t.changed(zk.EventDeleted, path, n, parent)
 }
 
@@ -131,21 +146,32 @@ func (t *Tree) setData(e *Entry, q *zk.SetDataRequest) (zk.Stat, zk.Code) {
 	switch {
 	case n == nil:
 		return zk.Stat{}, zk.NoNode
-	case !n.acl.allows(zk.PermWrite):
+	case !n.acl.allows(zk.PermWrite, e.Auth):
 		return zk.Stat{}, zk.NoAuth
-	case q.Version != -1 && q.Version != n.version:
+	}
+	grown := int64(len(q.Data) - len(n.data))
+	if code := t.checkQuota(e, q.Path, grown, 0); code != zk.OK {
+		return zk.Stat{}, code
+	}
+	if q.Version != -1 && q.Version != n.version {
 		return zk.Stat{}, zk.BadVersion
 	}
 	n = t.own(q.Path)
 	t.remember(undo{path: q.Path, node: n, nodeMeta: n.meta, data: n.data})
-	n.data = bytes.Clone(q.Data)
+	t.setBytes(n, bytes.Clone(q.Data))
+	t.quotaMoved(q.Path, grown, 0)
 	n.version++
 	n.mzxid, n.mtimeMs = e.Zxid, e.TimeMs
 	t.changed(zk.EventDataChanged, q.Path, n, n)
 	return n.stat(), zk.OK
 }
 
-func (t *Tree) check(q *zk.CheckRequest) zk.Code {
+func (t *Tree) setBytes(n *node, data []byte) {
+	t.dataBytes += int64(len(data) - len(n.data))
+	n.data = data
+}
+
+func (t *Tree) check(e *Entry, q *zk.CheckRequest) zk.Code {
 	if !ValidPath(q.Path) {
 		return zk.BadArguments
 	}
@@ -153,7 +179,7 @@ func (t *Tree) check(q *zk.CheckRequest) zk.Code {
 	switch {
 	case n == nil:
 		return zk.NoNode
-	case !n.acl.allows(zk.PermRead):
+	case !n.acl.allows(zk.PermRead, e.Auth):
 		return zk.NoAuth
 	case q.Version != -1 && q.Version != n.version:
 		return zk.BadVersion
@@ -165,19 +191,21 @@ func (t *Tree) setACL(e *Entry, q *zk.SetACLRequest) Result {
 	if !ValidPath(q.Path) {
 		return Result{Err: zk.BadArguments}
 	}
-	list, n := t.intern(q.ACL), t.find(q.Path)
+	list, n := fixACL(q.ACL, e.Auth), t.find(q.Path)
 	switch {
 	case list == nil:
 		return Result{Err: zk.InvalidACL}
 	case n == nil:
 		return Result{Err: zk.NoNode}
-	case !n.acl.allows(zk.PermAdmin):
+	case !n.acl.allows(zk.PermAdmin, e.Auth):
 		return Result{Err: zk.NoAuth}
 	case q.Version != -1 && q.Version != n.aversion:
 		return Result{Err: zk.BadVersion}
 	}
 	n = t.own(q.Path)
-	n.acl = list
+	t.drop(n.acl)
+	n.acl = t.intern(list)
+	t.take(n.acl)
 	n.aversion++
 	return Result{Stat: n.stat()}
 }

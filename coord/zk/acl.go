@@ -83,7 +83,7 @@ type GetACLRequest struct{ Path string }
 func (r GetACLRequest) Append(b []byte) []byte { return AppendString(b, r.Path) }
 
 // Decode reads the record.
-func (r *GetACLRequest) Decode(d *Decoder) { r.Path = d.String() }
+func (r *GetACLRequest) Decode(d *Decoder) { r.Path = d.Path() }
 
 // GetACLResponse answers it.
 type GetACLResponse struct {
@@ -114,5 +114,5 @@ func (r SetACLRequest) Append(b []byte) []byte {
 
 // Decode reads the record.
 func (r *SetACLRequest) Decode(d *Decoder) {
-	r.Path, r.ACL, r.Version = d.String(), d.ACLs(), d.Int32()
+	r.Path, r.ACL, r.Version = d.Path(), d.ACLs(), d.Int32()
 }

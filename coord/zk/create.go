@@ -34,7 +34,7 @@ func (r *CreateRequest) Append(b []byte, op Op) []byte {
 
 // Decode reads the record of op.
 func (r *CreateRequest) Decode(d *Decoder, op Op) {
-	r.Path = d.String()
+	r.Path = d.Path()
 	r.Data = d.Buffer()
 	r.ACL = d.ACLs()
 	r.Flags = d.Int32()

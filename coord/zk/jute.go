@@ -122,6 +122,15 @@ func (d *Decoder) Buffer() []byte {
 // String reads a ustring; null reads as "".
 func (d *Decoder) String() string { return string(d.Buffer()) }
 
+// Path reads a ustring that must not be null: a server has no use for a request without a path.
+func (d *Decoder) Path() string {
+	b := d.Buffer()
+	if b == nil {
+		d.fail()
+	}
+	return string(b)
+}
+
 // count reads a vector's length, of elements of at least minBytes each; null is -1.
 func (d *Decoder) count(minBytes int) int {
 	n := d.Int32()

@@ -57,20 +57,23 @@ func (r *MultiRequest) Decode(d *Decoder) {
 		if h.Decode(d); h.Done || d.err != nil {
 			return
 		}
-		o := MultiOp{Op: h.Op}
-		switch h.Op {
-		case OpDelete, OpCheck:
-			o.Target.Decode(d)
-		case OpSetData:
-			o.Set.Decode(d)
-		case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
-			o.Create.Decode(d, h.Op)
-		default:
-			d.fail()
-			return
-		}
-		r.Ops = append(r.Ops, o)
+		r.Ops = append(r.Ops, multiOp(d, h.Op))
 	}
+}
+
+func multiOp(d *Decoder, op Op) MultiOp {
+	o := MultiOp{Op: op}
+	switch op {
+	case OpDelete, OpCheck:
+		o.Target.Decode(d)
+	case OpSetData:
+		o.Set.Decode(d)
+	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
+		o.Create.Decode(d, op)
+	default:
+		d.fail()
+	}
+	return o
 }
 
 // MultiResult is one operation's outcome: with Err not OK an error result, else what Op answers.
@@ -98,21 +101,19 @@ func (r *MultiResponse) Append(b []byte) []byte {
 
 func (x *MultiResult) append(b []byte, failed bool) []byte {
 	if failed {
-		b = MultiHeader{Op: OpError, Err: x.Err}.Append(b)
-		return AppendInt32(b, int32(x.Err))
+		return AppendMultiError(b, x.Err)
 	}
-	b = MultiHeader{Op: x.Op}.Append(b)
 	switch x.Op {
 	case OpSetData:
-		return x.Stat.Append(b)
+		return x.Stat.Append(MultiHeader{Op: x.Op}.Append(b))
 	case OpDelete, OpCheck:
-		return b
+		return MultiHeader{Op: x.Op}.Append(b)
+	case OpCreate:
+		return AppendString(MultiHeader{Op: x.Op}.Append(b), x.Path)
 	}
-	b = AppendString(b, x.Path)
-	if CreateHasStat(x.Op) {
-		b = x.Stat.Append(b)
-	}
-	return b
+	// Whatever else made the node, the answer is create2's (OpResult.CreateResult).
+	b = AppendString(MultiHeader{Op: OpCreate2}.Append(b), x.Path)
+	return x.Stat.Append(b)
 }
 
 // Decode reads the record.

@@ -12,9 +12,10 @@ func (r PathWatchRequest) Append(b []byte) []byte {
 }
 
 // Decode reads the record.
-func (r *PathWatchRequest) Decode(d *Decoder) { r.Path, r.Watch = d.String(), d.Bool() }
+func (r *PathWatchRequest) Decode(d *Decoder) { r.Path, r.Watch = d.Path(), d.Bool() }
 
-// PathRecord is OpSync's request and answer.
+// PathRecord is OpSync's request and answer, and the request of OpGetAllChildrenNumber (answer: an int32) and
+// of OpGetEphemerals (answer: a vector of ustrings, the session's own ephemeral nodes below that prefix).
 type PathRecord struct{ Path string }
 
 // Append adds the record.

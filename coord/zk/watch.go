@@ -66,3 +66,50 @@ func (r *SetWatches) Decode(d *Decoder, op Op) {
 		r.Persistent, r.PersistentRecursive = d.Strings(), d.Strings()
 	}
 }
+
+// WatchMode is what kind of watch OpAddWatch sets.
+type WatchMode int32
+
+// Modes of OpAddWatch.
+const (
+	WatchPersistent          WatchMode = 0 // both the node's data and its children, until it is removed
+	WatchPersistentRecursive WatchMode = 1 // the node and all below it; no EventChildrenChanged
+)
+
+// AddWatchRequest is OpAddWatch's record. The answer is an int32, the code OK.
+type AddWatchRequest struct {
+	Path string
+	Mode WatchMode
+}
+
+// Append adds the record.
+func (r AddWatchRequest) Append(b []byte) []byte {
+	return AppendInt32(AppendString(b, r.Path), int32(r.Mode))
+}
+
+// Decode reads the record.
+func (r *AddWatchRequest) Decode(d *Decoder) { r.Path, r.Mode = d.String(), WatchMode(d.Int32()) }
+
+// WatcherType is which of a client's watches on a path OpCheckWatches and OpRemoveWatches mean.
+type WatcherType int32
+
+// Watcher types.
+const (
+	WatcherChildren WatcherType = 1
+	WatcherData     WatcherType = 2
+	WatcherAny      WatcherType = 3
+)
+
+// WatchesRequest is the record of OpCheckWatches and OpRemoveWatches. The answer is empty, or NoWatcher.
+type WatchesRequest struct {
+	Path string
+	Type WatcherType
+}
+
+// Append adds the record.
+func (r WatchesRequest) Append(b []byte) []byte {
+	return AppendInt32(AppendString(b, r.Path), int32(r.Type))
+}
+
+// Decode reads the record.
+func (r *WatchesRequest) Decode(d *Decoder) { r.Path, r.Type = d.String(), WatcherType(d.Int32()) }

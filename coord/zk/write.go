@@ -13,7 +13,7 @@ func (r DeleteRequest) Append(b []byte) []byte {
 }
 
 // Decode reads the record.
-func (r *DeleteRequest) Decode(d *Decoder) { r.Path, r.Version = d.String(), d.Int32() }
+func (r *DeleteRequest) Decode(d *Decoder) { r.Path, r.Version = d.Path(), d.Int32() }
 
 // CheckRequest fails its multi unless the node is there at Version (-1: any).
 type CheckRequest = DeleteRequest
@@ -32,5 +32,5 @@ func (r *SetDataRequest) Append(b []byte) []byte {
 
 // Decode reads the record.
 func (r *SetDataRequest) Decode(d *Decoder) {
-	r.Path, r.Data, r.Version = d.String(), d.Buffer(), d.Int32()
+	r.Path, r.Data, r.Version = d.Path(), d.Buffer(), d.Int32()
 }

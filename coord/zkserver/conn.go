@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"platter/coord/tree"
 	"platter/coord/zk"
@@ -30,6 +31,7 @@ type conn struct {
 	stats   *stats
 	session *session // set once the handshake is done
 	touched bool     // the committer's own: has output that was not sent yet
+	who     atomic.Pointer[[]zk.ID]
 
 	qmu   sync.Mutex
 	qroom sync.Cond
@@ -47,6 +49,7 @@ type conn struct {
 func newConn(nc net.Conn, s *stats) *conn {
 	c := &conn{nc: nc, try: ioconn.NewTryWriter(nc), stats: s}
 	c.qroom.L = &c.qmu
+	c.who.Store(firstIdentity(nc))
 	return c
 }
 
@@ -92,7 +95,7 @@ func (c *conn) committed(s *Server, p *proposal, r tree.Result) {
 	if c.dead {
 		return
 	}
-	c.answerWrite(p, r)
+	s.answerWrite(c, p, r)
 	n := 1
 	for n < len(c.queue) && c.queue[n] != nil {
 		s.read(c, c.queue[n])

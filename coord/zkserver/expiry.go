@@ -3,34 +3,40 @@ package zkserver
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"platter/coord/tree"
 	"platter/coord/zk"
+	"platter/io/clock"
 )
 
-// sweeper sweeps the sessions again and again until it is ended.
-type sweeper struct {
+// repeater does something again and again until it is ended.
+type repeater struct {
 	mu    sync.Mutex
 	stop  func() bool
 	ended bool
 }
 
-func (s *Server) startSweeps() {
-	wait := s.sessions.sweep()
-	s.sweeps.mu.Lock()
-	defer s.sweeps.mu.Unlock()
-	if !s.sweeps.ended {
-		s.sweeps.stop = s.config.Clock.AfterFunc(wait, s.startSweeps)
+// again calls do after a time, unless the end has come.
+func (r *repeater) again(c clock.Clock, after time.Duration, do func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.stop = c.AfterFunc(after, do)
 	}
 }
 
-func (w *sweeper) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ended = true
-	if w.stop != nil {
-		w.stop()
+func (r *repeater) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	if r.stop != nil {
+		r.stop()
 	}
+}
+
+func (s *Server) startSweeps() {
+	s.sweeps.again(s.config.Clock, s.sessions.sweep(), s.startSweeps)
 }
 
 // expire proposes the close of a session on the server's own account. When the log has no room for it

@@ -206,7 +206,7 @@ func TestManyWatches(t *testing.T) {
 			t.Fatal("the connection stays")
 		}
 	}
-	if _, all := s.watches.Add(tree.WatchData, "/", nil); all > 1000 {
+	if _, all := s.watches.Add(tree.WatchData, tree.OneShot, "/", nil); all > 1000 {
 		t.Fatalf("%d bytes of watches are left", all)
 	}
 }

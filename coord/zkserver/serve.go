@@ -15,7 +15,8 @@ import (
 type request struct {
 	zk.RequestHeader
 	body []byte
-	atMs int64 // tracker time of its arrival
+	who  []zk.ID // whom the client had authenticated as
+	atMs int64   // tracker time of its arrival
 }
 
 // acceptLoop takes the connections that the limits let in, until the listener is closed.
@@ -84,15 +85,20 @@ func (s *Server) dispatch(c *conn, frame []byte, atMs int64, last bool) error {
 	if d.Err() != nil {
 		return fmt.Errorf("request header of %d bytes: %w", len(frame), d.Err())
 	}
-	q.body = d.Rest()
-	if q.Op == zk.OpPing {
+	q.body, q.who = d.Rest(), c.identities()
+	switch {
+	case q.Op == zk.OpPing:
 		c.header(q.Xid, s.zxid(), zk.OK)
 		return nil
-	}
-	if isWrite(q.Op) && tree.CheckBody(q.Op, q.body) == nil {
+	case q.Op == zk.OpAuth:
+		return s.authenticate(c, &q)
+	case q.Op == zk.OpSASL:
+		// Without SASL the real server answers any token with none.
+		c.reply(zk.ReplyHeader{Xid: q.Xid}, func(b []byte) []byte { return zk.AppendBuffer(b, nil) })
+		return nil
+	case isWrite(&q):
 		return s.propose(c, &q, last)
-	}
-	if c.pushRead(&q) {
+	case c.pushRead(&q):
 		return nil
 	}
 	s.mu.RLock()
@@ -102,10 +108,17 @@ func (s *Server) dispatch(c *conn, frame []byte, atMs int64, last bool) error {
 	return nil
 }
 
-func isWrite(op zk.Op) bool {
-	switch op {
-	case zk.OpCreate, zk.OpCreate2, zk.OpDelete, zk.OpSetData, zk.OpSetACL, zk.OpMulti, zk.OpCloseSession:
+// isWrite reports whether a request takes a zxid: it changes the tree, or the real server thinks so.
+func isWrite(q *request) bool {
+	switch q.Op {
+	case zk.OpCreate, zk.OpCreate2, zk.OpCreateContainer, zk.OpCreateTTL, zk.OpDelete, zk.OpDeleteContainer,
+		zk.OpSetData, zk.OpSetACL, zk.OpCheck, zk.OpMulti, zk.OpCloseSession:
 		return true
+	case zk.OpReconfig:
+		d := zk.NewDecoder(q.body)
+		var r zk.ReconfigRequest
+		r.Decode(&d)
+		return d.Err() == nil
 	}
 	return false
 }
@@ -119,12 +132,7 @@ func (s *Server) zxid() int64 {
 // propose hands a write to the committer, which with lead may be the caller.
 func (s *Server) propose(c *conn, q *request, lead bool) error {
 	c.pushWrite()
-	p := &proposal{
-		entry: tree.Entry{Session: c.session.id, Op: q.Op, Body: bytes.Clone(q.body)},
-		conn:  c,
-		xid:   q.Xid,
-		atMs:  q.atMs,
-	}
+	p := &proposal{entry: s.entry(c.session.id, q), conn: c, xid: q.Xid, atMs: q.atMs}
 	ok, leads := s.queue.add(p, lead)
 	if !ok {
 		return ErrClosed
@@ -136,4 +144,24 @@ func (s *Server) propose(c *conn, q *request, lead bool) error {
 		s.queue.passOn()
 	}
 	return nil
+}
+
+// entry is what a write becomes. One that cannot be done is an entry too: it takes a zxid.
+func (s *Server) entry(session int64, q *request) tree.Entry {
+	e := tree.Entry{Session: session, Op: q.Op, Options: s.config.options(), Auth: q.who}
+	failed := zk.OK
+	switch {
+	case q.Op == zk.OpReconfig:
+		failed = zk.ReconfigDisabled
+	case q.Op == zk.OpDeleteContainer: // the server's own
+		failed = zk.BadArguments
+	case tree.CheckBody(q.Op, q.body) != nil:
+		failed = zk.Marshalling
+	}
+	if failed != zk.OK {
+		e.Op, e.Body, e.Auth = zk.OpError, tree.FailedBody(failed), nil
+		return e
+	}
+	e.Body = bytes.Clone(q.body)
+	return e
 }

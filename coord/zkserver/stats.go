@@ -5,6 +5,7 @@ import "sync/atomic"
 // stats counts what srvr tells: frames in and out, and how long requests took.
 type stats struct {
 	received, sent atomic.Int64
+	authFailed     atomic.Int64
 
 	answered, sumMs, maxMs atomic.Int64
 	waited                 atomic.Int64 // answers that took at least a millisecond

@@ -36,6 +36,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"platter/coord/tree"
 	"platter/io/buf"
@@ -53,7 +54,15 @@ type Config struct {
 	TickMs         int    // tickTime; 0: 2000
 	MaxClientCnxns int    // for each address; 0: no limit
 	MaxCnxns       int    // in all; 0: 10,000
-	Log            *slog.Logger
+	ExtendedTypes  bool   // extendedTypesEnabled: TTL nodes
+	EnforceQuota   bool   // enforceQuota: hard limits are refusals
+	SuperDigest    string // DigestAuthenticationProvider.superDigest: "super:hash", who may do everything
+	// ContainerCheck is how often empty containers and outlived TTL nodes are looked for
+	// (znode.container.checkIntervalMs); 0: a minute. ContainerNeverUsed is how long a container may stay that
+	// never had a child (znode.container.maxNeverUsedIntervalMs); 0: for ever.
+	ContainerCheck, ContainerNeverUsed time.Duration
+	ContainerPerMinute                 int // znode.container.maxPerMinute; 0: 10,000
+	Log                                *slog.Logger
 }
 
 // snapOnCloseBytes of log since the last snapshot make Close write one.
@@ -63,6 +72,16 @@ const (
 	tickMsDefault   = 2000
 	maxCnxnsDefault = 10_000
 )
+
+func (c *Config) options() (o tree.Options) {
+	if c.ExtendedTypes {
+		o |= tree.TTLNodes
+	}
+	if c.EnforceQuota {
+		o |= tree.EnforceQuota
+	}
+	return o
+}
 
 // ErrClosed: the server was closed.
 var ErrClosed = errors.New("server is closed")
@@ -76,7 +95,8 @@ type Server struct {
 	tree     *tree.Tree
 	watches  *tree.Watches[*conn]
 	sessions *tracker
-	sweeps   sweeper
+	sweeps   repeater
+	reaping  repeater
 	queue    proposals
 	batch    []*proposal // the committer's
 	touched  []*conn     // the committer's: who has something to send
@@ -85,7 +105,8 @@ type Server struct {
 	frames   *buf.Pool
 	stats    stats
 
-	snapshotting atomic.Bool
+	snapshotting  atomic.Bool
+	quotaWarnedMs atomic.Int64 // tracker time
 
 	running sync.WaitGroup
 	stop    chan struct{} // closed first
@@ -100,7 +121,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	s := &Server{
 		config:  c,
 		log:     c.Log,
-		watches: tree.NewWatches[*conn](),
+		watches: tree.NewWatches((*conn).identities),
 		frames:  buf.New(frameBudgetBytes),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
@@ -124,6 +145,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	go s.acceptLoop()
 	go s.commitLoop()
 	s.startSweeps()
+	s.startReaping()
 	return s, nil
 }
 
@@ -133,6 +155,12 @@ func withDefaults(c Config) Config {
 	}
 	if c.MaxCnxns <= 0 {
 		c.MaxCnxns = maxCnxnsDefault
+	}
+	if c.ContainerCheck <= 0 {
+		c.ContainerCheck = containerCheckDefault
+	}
+	if c.ContainerPerMinute <= 0 {
+		c.ContainerPerMinute = containerPerMinuteDefault
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -177,6 +205,7 @@ func (s *Server) end(cause error) {
 		close(s.stop)
 		s.ln.Close()
 		s.sweeps.end()
+		s.reaping.end()
 		s.conns.closeAll()
 		s.queue.close()
 		go s.finish()

@@ -1,0 +1,65 @@
+package zkserver
+
+import (
+	"crypto/sha1"
+	"encoding/base64"
+	"net"
+	"slices"
+	"strings"
+
+	"platter/coord/tree"
+	"platter/coord/zk"
+)
+
+// identitiesMax bounds what one connection can prove to be.
+const identitiesMax = 1000
+
+// identities are whom the client has authenticated as: its address at first. Nobody changes the slice.
+func (c *conn) identities() []zk.ID { return *c.who.Load() }
+
+func (c *conn) addIdentity(id zk.ID) {
+	if ids := c.identities(); !slices.Contains(ids, id) {
+		ids = append(slices.Clip(ids), id)
+		c.who.Store(&ids)
+	}
+}
+
+// firstIdentity is a connection's address.
+func firstIdentity(nc net.Conn) *[]zk.ID {
+	host, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
+	host, _, _ = strings.Cut(host, "%")
+	return &[]zk.ID{{Scheme: "ip", ID: host}}
+}
+
+// digestID is the identity of "user:password" (DigestAuthenticationProvider.generateDigest).
+func digestID(auth []byte) string {
+	user, _, _ := strings.Cut(string(auth), ":")
+	hash := sha1.Sum(auth)
+	return user + ":" + base64.StdEncoding.EncodeToString(hash[:])
+}
+
+// authenticate answers at once, ahead of requests that wait: they keep the identities that they came with.
+func (s *Server) authenticate(c *conn, q *request) error {
+	d := zk.NewDecoder(q.body)
+	var r zk.AuthRequest
+	if r.Decode(&d); d.Err() != nil {
+		return d.Err()
+	}
+	ok := r.Scheme == "ip" || r.Scheme == "digest" && r.Auth != nil
+	if ok = ok && len(c.identities()) < identitiesMax; !ok {
+		s.stats.authFailed.Add(1)
+		s.log.Warn("coordinator: authentication failed", "peer", c.nc.RemoteAddr(), "scheme", r.Scheme)
+		c.header(q.Xid, 0, zk.AuthFailed)
+		c.finish()
+		return nil
+	}
+	if r.Scheme == "digest" {
+		id := digestID(r.Auth)
+		if s.config.SuperDigest != "" && id == s.config.SuperDigest {
+			c.addIdentity(tree.Super)
+		}
+		c.addIdentity(zk.ID{Scheme: "digest", ID: id})
+	}
+	c.header(q.Xid, 0, zk.OK)
+	return nil
+}
