@@ -108,6 +108,7 @@ func (b *Broker) start(ctx context.Context) error {
 	}
 	b.fs, b.backend = fs, fmt.Sprintf("%s (%s)", fs.Name(), reason)
 	b.budget = descriptorBudget(b.o.Config)
+	b.guardDisks()
 	b.o.Log.Info("starting", "version", b.o.Version, "backend", fs.Name(), "reason", reason,
 		"dirs", b.o.Config.List("log.dirs"), "openFilesMax", b.budget.files, "connectionsMax", b.budget.connections)
 	if err := probe(ctx, b.o.Config.Listeners()); err != nil {

@@ -13,6 +13,7 @@ import (
 	"platter/coord/cluster"
 	"platter/coord/config"
 	"platter/engine/store"
+	"platter/io/gate"
 	"platter/net/console"
 	"platter/net/server"
 )
@@ -110,6 +111,8 @@ func hostName() string {
 func (b *Broker) startConsole(ctx context.Context, p *store.Progress) error {
 	b.metrics = console.NewMetrics()
 	b.metrics.SetBackend(b.fs.Name(), b.backend)
+	b.metrics.WatchGates(gate.Process.Stats)
+	b.startDiskWatch()
 	addr, source := b.o.Config.Value("metrics.listener")
 	if addr == "" {
 		return nil

@@ -170,6 +170,21 @@ func TestSetFindsTheNearestRoot(t *testing.T) {
 	}
 }
 
+func TestDirectoriesOfOneDeviceShareAGate(t *testing.T) {
+	var s Set
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a", "missing"), filepath.Join(dir, "b")
+	s.AddDevices(12, a, b)
+	if g := s.For(filepath.Join(a, "x")); g != s.For(b) || g.Places() != 12 || g.Name() != a {
+		t.Errorf("%s with %d places", g.Name(), g.Places())
+	}
+	var d Set
+	d.AddDevices(0, dir)
+	if n := d.For(dir).Places(); n != PlacesDefault {
+		t.Errorf("%d places by default", n)
+	}
+}
+
 func BenchmarkUncontended(b *testing.B) {
 	g := New("d", 64)
 	b.ReportAllocs()

@@ -42,6 +42,22 @@ func (s *Set) Add(path string, g *Gate) {
 	s.roots.Store(&roots)
 }
 
+// AddDevices gives the directories a gate of so many places for each device that they are on, 0 for PlacesDefault.
+// It asks the file system, once: they may be missing still.
+func (s *Set) AddDevices(places int, dirs ...string) {
+	if places <= 0 {
+		places = PlacesDefault
+	}
+	gates := map[string]*Gate{}
+	for _, dir := range dirs {
+		device := deviceOf(dir)
+		if gates[device] == nil {
+			gates[device] = New(dir, places)
+		}
+		s.Add(dir, gates[device])
+	}
+}
+
 // spellings is the path as it was given, and as it is from the root.
 func spellings(path string) []string {
 	const separator = string(filepath.Separator)

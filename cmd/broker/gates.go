@@ -1,0 +1,52 @@
+package broker
+
+import (
+	"context"
+	"time"
+
+	"platter/io/gate"
+)
+
+// guardDisks bounds the threads that may be blocked on each disk, before anything is opened on one.
+func (b *Broker) guardDisks() {
+	c := b.o.Config
+	gate.Process.AddDevices(c.Int("spindle.blocked.calls.max"), c.List("log.dirs")...)
+}
+
+const (
+	// stalledLook is how often the disks are looked at, stalledMin how long one answers nothing before
+	// that is worth a line in the log.
+	stalledLook = 5 * time.Second
+	stalledMin  = 20 * time.Second
+)
+
+// startDiskWatch runs watchDisks until the broker stops.
+func (b *Broker) startDiskWatch() {
+	ctx, cancel := context.WithCancel(context.Background())
+	go b.watchDisks(ctx)
+	b.atStop("the watch on the disks", func(context.Context) error { cancel(); return nil })
+}
+
+// watchDisks says it aloud when a disk answers nothing any more, and when it does again.
+func (b *Broker) watchDisks(ctx context.Context) {
+	stalled := map[string]bool{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(stalledLook):
+		}
+		for _, s := range gate.Process.Stats() {
+			switch is := s.Stalled >= stalledMin; {
+			case is == stalled[s.Name]:
+			case is:
+				b.o.Log.Error("a disk answers nothing; what needs it waits, the rest goes on", "dir", s.Name,
+					"since", s.Stalled.Round(time.Second).String(), "blocked", s.Inside, "waiting", s.Waiting)
+				stalled[s.Name] = true
+			default:
+				b.o.Log.Info("a disk answers again", "dir", s.Name)
+				stalled[s.Name] = false
+			}
+		}
+	}
+}
