@@ -8,9 +8,6 @@ import (
 	"platter/coord/zk"
 )
 
-// childrenHintMax bounds the memory that is taken on the word of a record's count of children.
-const childrenHintMax = 1 << 16
-
 // Loader builds a tree from a snapshot's chunks.
 type Loader struct {
 	t      *Tree
@@ -84,8 +81,8 @@ func (l *Loader) record(kind byte, d *zk.Decoder) error {
 }
 
 func (l *Loader) node(d *zk.Decoder) error {
-	depth, name, children, number := int(d.Int32()), d.String(), int(d.Int32()), int(d.Int32())
-	n := &node{}
+	depth, name, _, number := int(d.Int32()), d.String(), d.Int32(), int(d.Int32())
+	n := &node{name: name}
 	for _, v := range [...]*int64{&n.czxid, &n.mzxid, &n.pzxid, &n.ctimeMs, &n.mtimeMs, &n.owner} {
 		*v = d.Int64()
 	}
@@ -104,9 +101,6 @@ func (l *Loader) node(d *zk.Decoder) error {
 		return corrupt("node %q: ACL %d of %d", name, number, len(l.acls))
 	}
 	n.acl = l.acls[number]
-	if children > 0 {
-		n.children = make(map[string]*node, min(children, childrenHintMax))
-	}
 	l.path, l.names = append(l.path[:depth], n), append(l.names[:depth], name)
 	if depth == 0 {
 		l.t.root = n
@@ -114,12 +108,12 @@ func (l *Loader) node(d *zk.Decoder) error {
 		return nil
 	}
 	parent := l.path[depth-1]
-	if _, twice := parent.children[name]; twice {
+	if parent.children.get(name) != nil {
 		return corrupt("node %q twice", name)
 	}
 	if ofSession(n.owner) && l.t.sessions[n.owner] == nil {
 		return corrupt("node %q belongs to session %#x, which is not there", name, n.owner)
 	}
-	l.t.attach(parent, strings.Join(l.names[:depth+1], "/"), name, n)
+	l.t.attach(parent, strings.Join(l.names[:depth+1], "/"), n)
 	return nil
 }

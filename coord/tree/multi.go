@@ -56,7 +56,7 @@ func (t *Tree) rollBack() {
 			t.detach(u.parent, u.path, name)
 			u.parent.meta = u.parentMeta
 		default: // delete
-			t.attach(u.parent, u.path, name, u.node)
+			t.attach(u.parent, u.path, u.node)
 			u.parent.meta = u.parentMeta
 		}
 	}

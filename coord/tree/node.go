@@ -20,25 +20,19 @@ type meta struct {
 type node struct {
 	meta
 	gen      uint64
+	name     string // without its path; the root's is empty
 	acl      *acl
 	data     []byte // never changed in place
-	children map[string]*node
+	children *children
 }
 
 func (n *node) stat() zk.Stat {
 	return zk.Stat{
 		Czxid: n.czxid, Mzxid: n.mzxid, Ctime: n.ctimeMs, Mtime: n.mtimeMs,
-		Version: n.version, Cversion: 2*n.creates - int32(len(n.children)), Aversion: n.aversion,
-		EphemeralOwner: n.owner, DataLength: int32(len(n.data)), NumChildren: int32(len(n.children)),
+		Version: n.version, Cversion: 2*n.creates - int32(n.children.len()), Aversion: n.aversion,
+		EphemeralOwner: n.owner, DataLength: int32(len(n.data)), NumChildren: int32(n.children.len()),
 		Pzxid: n.pzxid,
 	}
-}
-
-func (n *node) put(name string, child *node) {
-	if n.children == nil {
-		n.children = make(map[string]*node, 1)
-	}
-	n.children[name] = child
 }
 
 // next splits the first name off a path without its leading slash.
@@ -57,7 +51,7 @@ func (t *Tree) find(path string) *node {
 	for more && n != nil {
 		var name string
 		name, rest, more = next(rest)
-		n = n.children[name]
+		n = n.children.get(name)
 	}
 	return n
 }
@@ -74,10 +68,10 @@ func (t *Tree) own(path string) *node {
 	for more {
 		var name string
 		name, rest, more = next(rest)
-		child := n.children[name]
+		child := n.children.get(name)
 		if child.gen != t.gen {
 			child = t.copyNode(child)
-			n.children[name] = child
+			n.children = n.children.put(t.gen, child)
 		}
 		n = child
 	}
@@ -87,12 +81,6 @@ func (t *Tree) own(path string) *node {
 func (t *Tree) copyNode(n *node) *node {
 	c := *n
 	c.gen = t.gen
-	if n.children != nil {
-		c.children = make(map[string]*node, len(n.children))
-		for name, child := range n.children {
-			c.children[name] = child
-		}
-	}
 	return &c
 }
 

@@ -88,7 +88,7 @@ func (t *Tree) Reapable(nowMs, neverUsedMs int64) []string {
 func (n *node) reapable(nowMs, neverUsedMs int64) bool {
 	idleMs := nowMs - n.mtimeMs
 	switch {
-	case len(n.children) > 0:
+	case n.children.len() > 0:
 		return false
 	case isTTL(n.owner):
 		return idleMs > ttlMs(n.owner)
@@ -104,7 +104,7 @@ func (t *Tree) deleteContainer(e *Entry, path string) Result {
 		return Result{Err: zk.NoNode}
 	case n.owner == 0 || ofSession(n.owner) || special(path):
 		return Result{Err: zk.BadVersion}
-	case len(n.children) > 0:
+	case n.children.len() > 0:
 		return Result{Err: zk.NotEmpty}
 	case isTTL(n.owner) && !n.reapable(e.TimeMs, 0):
 		return Result{Err: zk.BadVersion}

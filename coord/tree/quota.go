@@ -108,7 +108,7 @@ func (t *Tree) settleQuotas() {
 func (n *node) count(count, bytes *int64) {
 	*count++
 	*bytes += int64(len(n.data))
-	for _, child := range n.children {
+	for child := range n.children.all() {
 		child.count(count, bytes)
 	}
 }

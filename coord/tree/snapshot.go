@@ -2,7 +2,6 @@ package tree
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"platter/coord/zk"
@@ -94,35 +93,31 @@ func (e *encoder) spill() error {
 }
 
 // level is a node's children on the way down: a path may be too deep for recursion.
-type level struct {
-	of    *node
-	names []string // that are left to do
-}
+type level []*node // that are left to do
 
 func (e *encoder) nodes(root *node) error {
-	e.node(0, "", root)
-	levels := []level{{root, slices.Sorted(maps.Keys(root.children))}}
+	e.node(0, root)
+	levels := []level{root.children.sorted()}
 	for len(levels) > 0 {
 		at := &levels[len(levels)-1]
-		if len(at.names) == 0 {
+		if len(*at) == 0 {
 			levels = levels[:len(levels)-1]
 			continue
 		}
-		name := at.names[0]
-		at.names = at.names[1:]
-		n := at.of.children[name]
-		e.node(len(levels), name, n)
+		n := (*at)[0]
+		*at = (*at)[1:]
+		e.node(len(levels), n)
 		if err := e.spill(); err != nil {
 			return err
 		}
-		if len(n.children) > 0 {
-			levels = append(levels, level{n, slices.Sorted(maps.Keys(n.children))})
+		if n.children.len() > 0 {
+			levels = append(levels, n.children.sorted())
 		}
 	}
 	return nil
 }
 
-func (e *encoder) node(depth int, name string, n *node) {
+func (e *encoder) node(depth int, n *node) {
 	number, known := e.acls[n.acl]
 	if !known {
 		number = int32(len(e.acls))
@@ -130,7 +125,7 @@ func (e *encoder) node(depth int, name string, n *node) {
 		e.buf = zk.AppendACLs(append(e.buf, recACL), n.acl.list)
 	}
 	b := zk.AppendInt32(append(e.buf, recNode), int32(depth))
-	b = zk.AppendInt32(zk.AppendString(b, name), int32(len(n.children)))
+	b = zk.AppendInt32(zk.AppendString(b, n.name), int32(n.children.len()))
 	b = zk.AppendInt32(b, number)
 	for _, v := range [...]int64{n.czxid, n.mzxid, n.pzxid, n.ctimeMs, n.mtimeMs, n.owner} {
 		b = zk.AppendInt64(b, v)

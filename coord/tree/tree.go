@@ -75,7 +75,8 @@ func New() *Tree {
 			return
 		}
 		parent, name := split(path)
-		t.attach(t.find(parent), path, name, n)
+		n.name = name
+		t.attach(t.find(parent), path, n)
 	}
 	fresh("/", zk.PermAll, 0)
 	fresh(zookeeperPath, zk.PermAll, 0)
@@ -133,7 +134,7 @@ func (t *Tree) Children(path string, who []zk.ID) (iter.Seq[string], zk.Stat, zk
 	if code != zk.OK {
 		return nil, zk.Stat{}, code
 	}
-	return maps.Keys(n.children), n.stat(), zk.OK
+	return n.children.names(), n.stat(), zk.OK
 }
 
 // AllChildrenNumber counts all nodes below path.

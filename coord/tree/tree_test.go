@@ -186,13 +186,8 @@ func statText(s zk.Stat, code zk.Code) string {
 
 func walk(n *node, path string, f func(string, *node)) {
 	f(path, n)
-	var names []string
-	for name := range n.children {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		walk(n.children[name], strings.TrimRight(path, "/")+"/"+name, f)
+	for _, child := range n.children.sorted() {
+		walk(child, strings.TrimRight(path, "/")+"/"+child.name, f)
 	}
 }
 

@@ -63,7 +63,8 @@ func (t *Tree) create(e *Entry, op zk.Op, q *zk.CreateRequest) (string, zk.Stat,
 	if code := t.checkQuota(e, path, int64(len(q.Data)), 1); code != zk.OK {
 		return "", zk.Stat{}, code
 	}
-	n := &node{gen: t.gen, acl: t.intern(list), data: bytes.Clone(q.Data)}
+	_, name := split(path)
+	n := &node{gen: t.gen, name: strings.Clone(name), acl: t.intern(list), data: bytes.Clone(q.Data)}
 	n.czxid, n.mzxid, n.pzxid = e.Zxid, e.Zxid, e.Zxid
 	n.ctimeMs, n.mtimeMs = e.TimeMs, e.TimeMs
 	n.owner = owner
@@ -73,10 +74,10 @@ func (t *Tree) create(e *Entry, op zk.Op, q *zk.CreateRequest) (string, zk.Stat,
 
 // link adds a new node under its parent, which exists.
 func (t *Tree) link(e *Entry, path string, n *node) {
-	parentPath, name := split(path)
+	parentPath, _ := split(path)
 	parent := t.own(parentPath)
 	t.remember(undo{path: path, parent: parent, parentMeta: parent.meta})
-	t.attach(parent, path, name, n)
+	t.attach(parent, path, n)
 	parent.creates++
 	parent.pzxid = e.Zxid
 	t.quotaCreated(path, n)
@@ -84,8 +85,8 @@ func (t *Tree) link(e *Entry, path string, n *node) {
 }
 
 // attach puts a node into the tree, and detach takes it out: the children of its parent, and all that is counted.
-func (t *Tree) attach(parent *node, path, name string, n *node) {
-	parent.put(name, n)
+func (t *Tree) attach(parent *node, path string, n *node) {
+	parent.children = parent.children.put(t.gen, n)
 	t.nodeCount++
 	t.dataBytes += int64(len(path) + len(n.data))
 	t.take(n.acl)
@@ -94,8 +95,8 @@ func (t *Tree) attach(parent *node, path, name string, n *node) {
 }
 
 func (t *Tree) detach(parent *node, path, name string) *node {
-	n := parent.children[name]
-	delete(parent.children, name)
+	n := parent.children.get(name)
+	parent.children = parent.children.remove(t.gen, name)
 	t.nodeCount--
 	t.dataBytes -= int64(len(path) + len(n.data))
 	t.drop(n.acl)
@@ -119,7 +120,7 @@ func (t *Tree) delete(e *Entry, q *zk.DeleteRequest) zk.Code {
 		return zk.NoNode
 	case q.Version != -1 && q.Version != n.version:
 		return zk.BadVersion
-	case len(n.children) > 0:
+	case n.children.len() > 0:
 		return zk.NotEmpty
 	}
 	t.unlink(e, q.Path)
