@@ -60,11 +60,12 @@ func validDigest(id string) bool {
 
 // intern gives the one acl of this list, for a node that is to have it.
 func (t *Tree) intern(list []zk.ACL) *acl {
-	key := string(zk.AppendACLs(nil, list))
-	if a := t.acls[key]; a != nil {
+	var short [64]byte
+	key := zk.AppendACLs(short[:0], list)
+	if a := t.acls[string(key)]; a != nil {
 		return a
 	}
-	a := &acl{list: list, key: key}
+	a := &acl{list: list, key: string(key)}
 	for _, e := range list {
 		if isWorld(e.ID) {
 			a.world |= e.Perms

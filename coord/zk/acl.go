@@ -49,7 +49,7 @@ func (d *Decoder) ACLs() []ACL {
 	}
 	v := make([]ACL, 0, n)
 	for range n {
-		v = append(v, ACL{d.Int32(), ID{d.String(), d.String()}})
+		v = append(v, ACL{d.Int32(), ID{d.word(), d.word()}})
 	}
 	return v
 }
@@ -71,7 +71,7 @@ func (d *Decoder) IDs() []ID {
 	}
 	v := make([]ID, 0, n)
 	for range n {
-		v = append(v, ID{d.String(), d.String()})
+		v = append(v, ID{d.word(), d.word()})
 	}
 	return v
 }

@@ -122,6 +122,17 @@ func (d *Decoder) Buffer() []byte {
 // String reads a ustring; null reads as "".
 func (d *Decoder) String() string { return string(d.Buffer()) }
 
+// word is String for what is nearly always one of a few words, and then costs no memory.
+func (d *Decoder) word() string {
+	b := d.Buffer()
+	for _, w := range [...]string{"world", "anyone", "digest", "ip"} {
+		if string(b) == w {
+			return w
+		}
+	}
+	return string(b)
+}
+
 // Path reads a ustring that must not be null: a server has no use for a request without a path.
 func (d *Decoder) Path() string {
 	b := d.Buffer()

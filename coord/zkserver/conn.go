@@ -74,8 +74,9 @@ func (c *conn) pushRead(q *request) bool {
 	if len(c.queue) == 0 {
 		return false
 	}
-	q.body = bytes.Clone(q.body)
-	c.queue = append(c.queue, q)
+	held := *q
+	held.body = bytes.Clone(q.body)
+	c.queue = append(c.queue, &held)
 	return true
 }
 

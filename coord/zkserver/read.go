@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"strings"
+	"sync"
 
 	"platter/coord/tree"
 	"platter/coord/zk"
@@ -11,10 +12,12 @@ import (
 type reader struct {
 	s    *Server
 	c    *conn
-	q    *request
+	q    request
 	head zk.ReplyHeader
 	d    zk.Decoder
 }
+
+var idleReaders = sync.Pool{New: func() any { return new(reader) }}
 
 // readers are by operation; each gives false when the request is malformed.
 var readers = map[zk.Op]func(*reader) bool{
@@ -45,14 +48,18 @@ func (s *Server) read(c *conn, q *request) {
 		c.finish()
 		return
 	}
-	r := reader{s: s, c: c, q: q, head: zk.ReplyHeader{Xid: q.Xid, Zxid: s.tree.Zxid()}, d: zk.NewDecoder(q.body)}
-	if s.tree.HasSession(c.session.id) {
-		if !answer(&r) {
-			c.header(q.Xid, r.head.Zxid, zk.Marshalling)
-		}
+	zxid := s.tree.Zxid()
+	if !s.tree.HasSession(c.session.id) {
+		c.header(q.Xid, zxid, zk.SessionExpired)
 		return
 	}
-	c.header(q.Xid, r.head.Zxid, zk.SessionExpired)
+	r := idleReaders.Get().(*reader)
+	*r = reader{s: s, c: c, q: *q, head: zk.ReplyHeader{Xid: q.Xid, Zxid: zxid}, d: zk.NewDecoder(q.body)}
+	if !answer(r) {
+		c.header(q.Xid, zxid, zk.Marshalling)
+	}
+	*r = reader{}
+	idleReaders.Put(r)
 }
 
 // answer sends the record, unless code is an error; it gives true.
