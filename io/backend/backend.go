@@ -1,7 +1,13 @@
-// Package backend picks the I/O backend by the setting io.backend.
+// Package backend picks the I/O backend by the setting io.backend, and tells what was picked and why.
+//
+// A name takes that backend, for everything that it has. "auto" decides operation by operation, from what
+// was probed of each file system and of this kernel, once and never from a benchmark at start: the rules
+// are in Explain's table, and the measurements behind them in docs/figures.md. What auto gives to a
+// backend is done by the very code, and the very system calls, of that backend.
 package backend
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -12,32 +18,49 @@ import (
 // Names are the values that io.backend may have.
 var Names = []string{"auto", "uring", "psync", "portable"}
 
+// ErrNotBuilt: the backend is known, and not in this build.
+var ErrNotBuilt = errors.New("not in this build")
+
 // candidate is one backend of this build.
 type candidate struct {
 	name string
-	open func() disk.FS
-	why  string // why auto takes it
+	open func() (disk.FS, error)
+}
+
+// candidates are the backends of this build, the best first.
+func candidates() []candidate {
+	return append(native(), candidate{"portable", func() (disk.FS, error) { return portable.New(), nil }})
+}
+
+// Built names the backends of this build, without auto.
+func Built() (names []string) {
+	for _, c := range candidates() {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 // Select returns the backend that name asks for, and why it is that one, for the start-up log and the
-// metrics. "auto" and "" take the first that is built in. A backend that is not in this build, or that
-// nobody knows, is an error that names those which are.
+// metrics. "auto" and "" always find one. A backend that is not in this build (ErrNotBuilt), that nobody
+// knows, or that this kernel forbids is an error that says so. Whoever is done with it closes it, where it
+// is an io.Closer.
 func Select(name string) (fs disk.FS, reason string, err error) {
-	built := append(native(), candidate{"portable", func() disk.FS { return portable.New() },
-		"no native backend in this build"})
 	if name == "auto" || name == "" {
-		return built[0].open(), "auto: " + built[0].why, nil
+		fs, why := auto()
+		return fs, "auto: " + why, nil
 	}
-	var have []string
-	for _, c := range built {
-		if c.name == name {
-			return c.open(), "io.backend=" + name, nil
+	for _, c := range candidates() {
+		if c.name != name {
+			continue
 		}
-		have = append(have, c.name)
+		if fs, err = c.open(); err != nil {
+			return nil, "", fmt.Errorf("io.backend=%s: %w", name, err)
+		}
+		return fs, "io.backend=" + name, nil
 	}
 	for _, known := range Names {
 		if name == known {
-			return nil, "", fmt.Errorf("io.backend=%s: not in this build (has: auto, %s)", name, strings.Join(have, ", "))
+			return nil, "", fmt.Errorf("io.backend=%s: %w (has: auto, %s)", name, ErrNotBuilt, strings.Join(Built(), ", "))
 		}
 	}
 	return nil, "", fmt.Errorf("io.backend=%q: unknown (one of %s)", name, strings.Join(Names, ", "))

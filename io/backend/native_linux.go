@@ -8,6 +8,14 @@ import (
 )
 
 func native() []candidate {
-	return []candidate{{"psync", func() disk.FS { return psync.New() },
-		"Linux, plain system calls (pwritev, sendfile, fallocate)"}}
+	return append(ring(), candidate{"psync", func() (disk.FS, error) { return psync.New(), nil }})
+}
+
+// auto takes plain system calls, and the ring beside them where the kernel lets us have one.
+func auto() (disk.FS, string) {
+	fs, err := mixed()
+	if err != nil {
+		return psync.New(), "plain system calls for everything: " + err.Error()
+	}
+	return fs, "plain system calls, and io_uring for sets where the file system makes it pay"
 }

@@ -90,9 +90,9 @@ type Caps struct {
 	Resident    bool   // Resident tells what is in the page cache
 	DontCache   bool   // cold reads leave nothing behind in the page cache (RWF_DONTCACHE)
 	BatchRead   bool   // ReadBatch is one submission, not a thread a read
-	// NoWaitAppend: the file system takes a buffered write that may not wait (RWF_NOWAIT). Where it does
-	// not, io_uring hands every such write to a thread of the kernel.
-	NoWaitAppend bool
+	// NoWaitAppend and NoWaitRead: the file system takes a buffered write or read that may not wait
+	// (RWF_NOWAIT). Where it does not, io_uring hands every one to a thread of the kernel.
+	NoWaitAppend, NoWaitRead bool
 }
 
 // Read is one positional read of a batch.

@@ -53,6 +53,17 @@ func SyncEach(files []File, parallel int) error {
 		return files[0].Sync()
 	}
 	errs := make([]error, len(files))
+	SyncAll(files, parallel, errs)
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SyncAll is SyncEach with the outcome of each file in its place of errs.
+func SyncAll(files []File, parallel int, errs []error) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(parallel, len(files)) {
@@ -67,12 +78,6 @@ func SyncEach(files []File, parallel int) error {
 		})
 	}
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // ReadEach does every read of a batch by its file's ReadAt, from at most parallel goroutines, the

@@ -15,7 +15,7 @@ import (
 // file system can, cold ones leave no pages behind.
 func (fs *FS) ReadBatch(reads []disk.Read, cold bool) {
 	disk.ReadEachBy(reads, ReadCount, func(r *disk.Read) {
-		f, ok := r.File.(*file)
+		f, ok := own(r.File)
 		if ok && cold {
 			r.N, r.Err = f.enterRead(r.Buf, r.Pos, true)
 			return

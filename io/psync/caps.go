@@ -36,10 +36,10 @@ func (fs *FS) Caps(path string) disk.Caps {
 	}
 	fs.capsMu.Lock()
 	defer fs.capsMu.Unlock()
-	c, known := fs.caps[st.Dev]
+	c, known := fs.caps[uint64(st.Dev)]
 	if !known {
 		c = probe(dir)
-		fs.caps[st.Dev] = c
+		fs.caps[uint64(st.Dev)] = c
 	}
 	return c
 }

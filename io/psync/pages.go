@@ -77,6 +77,8 @@ func probePages(fd int, c *disk.Caps) {
 	c.Resident = err == nil
 	_, errno := preadv2(fd, p, 0, unix.RWF_DONTCACHE)
 	c.DontCache = errno == 0
+	_, errno = preadv2(fd, p, 0, unix.RWF_NOWAIT)
+	c.NoWaitRead = errno == 0 || errno == unix.EAGAIN
 	_, err = unix.Pwritev2(fd, [][]byte{p}, pageBytes, unix.RWF_NOWAIT)
 	c.NoWaitAppend = err == nil || err == unix.EAGAIN
 }

@@ -70,7 +70,7 @@ func (fs *FS) Open(path string, m disk.Mode) (disk.File, error) {
 		unix.Close(fd)
 		return nil, disk.Fail("open", path, -1, err)
 	}
-	return &file{fs: fs, path: path, fd: fd, dev: st.Dev, gate: g}, nil
+	return &file{fs: fs, path: path, fd: fd, dev: uint64(st.Dev), gate: g}, nil
 }
 
 // Sync makes all files durable, at most SyncCount at a time.

@@ -19,11 +19,8 @@ type vectors [vectorMax]unix.Iovec
 
 var vectorPool = sync.Pool{New: func() any { return new(vectors) }}
 
-// WriteV leaves in calls of at most vectorMax buffers. A short write goes on where it stopped, so that
-// its cause (a full disk) comes back from the next call.
 func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
-	want := disk.VectorBytes(bufs)
-	if err := disk.CheckRange("write", f.path, pos, want); err != nil {
+	if err := disk.CheckRange("write", f.path, pos, disk.VectorBytes(bufs)); err != nil {
 		return 0, err
 	}
 	if err := f.pins.Enter(); err != nil {
@@ -32,7 +29,23 @@ func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
 	defer f.leave()
 	f.gate.Enter(gate.Write)
 	defer f.gate.Leave(gate.Write)
+	return WriteAll(f, f.path, bufs, pos)
+}
 
+// WriteVector is one pwritev(2).
+func (f *file) WriteVector(iov []unix.Iovec, pos int64) (int, unix.Errno) {
+	return Pwritev(f.fd, iov, pos)
+}
+
+// VectorWriter writes one vector of at most IOV_MAX buffers, and may write less.
+type VectorWriter interface {
+	WriteVector(iov []unix.Iovec, pos int64) (int, unix.Errno)
+}
+
+// WriteAll writes the buffers one after the other at pos, in calls of at most IOV_MAX buffers. A short
+// write goes on where it stopped, so that its cause (a full disk) comes back from the next call.
+func WriteAll(w VectorWriter, path string, bufs [][]byte, pos int64) (n int64, err error) {
+	want := disk.VectorBytes(bufs)
 	iov := vectorPool.Get().(*vectors)
 	next, skip := 0, 0 // the first byte not yet written: bufs[next][skip]
 	used := 0
@@ -46,16 +59,16 @@ func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
 			}
 		}
 		used = max(used, count)
-		wrote, errno := pwritev(f.fd, iov[:count], pos+n)
+		wrote, errno := w.WriteVector(iov[:count], pos+n)
 		if errno == unix.EINTR {
 			continue
 		}
 		if errno != 0 {
-			err = disk.Fail("write", f.path, pos+n, errno)
+			err = disk.Fail("write", path, pos+n, errno)
 			break
 		}
 		if wrote == 0 {
-			err = disk.Fail("write", f.path, pos+n, disk.ErrShortWrite)
+			err = disk.Fail("write", path, pos+n, disk.ErrShortWrite)
 			break
 		}
 		n += int64(wrote)
@@ -68,8 +81,8 @@ func (f *file) WriteV(bufs [][]byte, pos int64) (n int64, err error) {
 	return n, err
 }
 
-// pwritev is unix.Pwritev without its copy of the vector, which allocates above eight buffers.
-func pwritev(fd int, iov []unix.Iovec, pos int64) (int, unix.Errno) {
+// Pwritev is unix.Pwritev without its copy of the vector, which allocates above eight buffers.
+func Pwritev(fd int, iov []unix.Iovec, pos int64) (int, unix.Errno) {
 	low, high := words(pos)
 	n, _, errno := unix.Syscall6(unix.SYS_PWRITEV, uintptr(fd),
 		uintptr(unsafe.Pointer(unsafe.SliceData(iov))), uintptr(len(iov)), low, high, 0)
