@@ -19,6 +19,7 @@ type file struct {
 	dev  uint64
 	gate *gate.Gate
 	pins hostfs.Pins
+	maps maps
 }
 
 func (f *file) leave() {
@@ -29,6 +30,7 @@ func (f *file) leave() {
 
 // close waits for the disk where it is the last one of a removed file.
 func (f *file) close() error {
+	f.maps.close()
 	f.gate.Enter(gate.Write)
 	defer f.gate.Leave(gate.Write)
 	return unix.Close(f.fd)
@@ -150,7 +152,12 @@ func (f *file) Advise(pos, n int64, a disk.Advice) error {
 	if err := disk.CheckRange("advise", f.path, pos, n); err != nil || n == 0 {
 		return err
 	}
-	return f.look("advise", pos, func(fd int) error { return unix.Fadvise(fd, pos, n, advices[a]) })
+	return f.look("advise", pos, func(fd int) error {
+		if a == disk.DontNeed {
+			f.maps.drop(pos, n)
+		}
+		return unix.Fadvise(fd, pos, n, advices[a])
+	})
 }
 
 func (f *file) Close() error {

@@ -9,6 +9,7 @@ package psync
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -32,13 +33,21 @@ type FS struct {
 	capsMu sync.Mutex // held while a device is probed
 	caps   map[uint64]disk.Caps
 
-	keeps sync.Map // devices that refuse RWF_DONTCACHE
+	keeps sync.Map                         // devices that refuse RWF_DONTCACHE
+	send  atomic.Pointer[disk.SendOptions] // never nil; Method is a definite one
 }
 
-var _ disk.FS = (*FS)(nil)
+var (
+	_ disk.FS          = (*FS)(nil)
+	_ disk.SendChooser = (*FS)(nil)
+)
 
 // New returns the backend.
-func New() *FS { return &FS{caps: map[uint64]disk.Caps{}} }
+func New() *FS {
+	fs := &FS{caps: map[uint64]disk.Caps{}}
+	fs.send.Store(&disk.SendOptions{Method: disk.SendFile, CopyBytesMax: disk.SendCopyBytesMax})
+	return fs
+}
 
 // Name is "psync".
 func (fs *FS) Name() string { return "psync" }

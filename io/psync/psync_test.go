@@ -95,7 +95,7 @@ func TestLargeRangesStayInTheKernel(t *testing.T) {
 	for _, c := range []struct {
 		n      int64
 		writes bool
-	}{{copyBytesMax, true}, {copyBytesMax + 1, false}, {int64(len(data)), false}} {
+	}{{disk.SendCopyBytesMax, true}, {disk.SendCopyBytesMax + 1, false}, {int64(len(data)), false}} {
 		peer, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
