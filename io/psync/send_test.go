@@ -87,7 +87,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 // TestStalledPeersHoldNoThread has more peers that do not read than there are pipes, and places in the
 // device's lane: other work on the same device goes on, and no threads come up. Later all arrives.
 func TestStalledPeersHoldNoThread(t *testing.T) {
-	const peers, size = LaneCount + 44, 8 << 20
+	const peers, size = LaneCount + 44, 2 << 20
 	data := bytes.Repeat([]byte("0123456789abcdef"), size/16)
 	for _, m := range kernelMethods {
 		t.Run(string(m), func(t *testing.T) {
@@ -102,6 +102,9 @@ func TestStalledPeersHoldNoThread(t *testing.T) {
 			for i := range ends {
 				peer, ours := connect(t)
 				ends[i] = peer
+				if err := errors.Join(peer.SetReadBuffer(256<<10), ours.SetWriteBuffer(256<<10)); err != nil {
+					t.Fatal(err)
+				}
 				wg.Go(func() {
 					if n, err := f.SendTo(ours, 0, size); n != size || err != nil {
 						t.Errorf("peer %d: sent %d: %v", i, n, err)

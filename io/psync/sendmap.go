@@ -110,8 +110,7 @@ func (m *maps) drop(pos, n int64) {
 	if m.now == nil || pos >= int64(len(m.now.p)) {
 		return
 	}
-	page := int64(unix.Getpagesize())
-	from := pos &^ (page - 1)
+	from := pos &^ (pageBytes - 1)
 	to := min(pos+n, int64(len(m.now.p)))
 	_ = unix.Madvise(m.now.p[from:to], unix.MADV_DONTNEED)
 }
