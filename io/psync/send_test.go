@@ -15,6 +15,7 @@ import (
 
 	"platter/io/disk"
 	"platter/io/disk/disktest"
+	"platter/io/gate"
 )
 
 var kernelMethods = []disk.SendMethod{disk.SendFile, disk.SendSplice, disk.SendMapped}
@@ -85,9 +86,9 @@ func eventually(t testing.TB, what string, ok func() bool) {
 }
 
 // TestStalledPeersHoldNoThread has more peers that do not read than there are pipes, and places in the
-// device's lane: other work on the same device goes on, and no threads come up. Later all arrives.
+// device's gate: other work on the same device goes on, and no threads come up. Later all arrives.
 func TestStalledPeersHoldNoThread(t *testing.T) {
-	const peers, size = LaneCount + 44, 2 << 20
+	const peers, size = 2 * gate.PlacesDefault, 2 << 20
 	data := bytes.Repeat([]byte("0123456789abcdef"), size/16)
 	for _, m := range kernelMethods {
 		t.Run(string(m), func(t *testing.T) {
