@@ -355,7 +355,7 @@ func (l *Log) flushChunk() {
 	active, cfg := l.view.Load().active(), l.cfg.Load()
 	err := l.status()
 	if err == nil {
-		err = active.Append(c.batches, c.bufs, cfg.IndexIntervalBytes, l.grow)
+		err = active.Append(c.batches, c.bufs, cfg.IndexIntervalBytes)
 	}
 	if err != nil {
 		l.producers.Rollback(c.mark)

@@ -7,7 +7,7 @@ import (
 	"platter/io/disk"
 )
 
-// finishInterrupted completes, or takes back, what the last process had begun: .deleted files go; .cleaned
+// finishInterrupted completes, or takes back, what the last process had begun: .deleted files go (perhaps later: they count for nothing); .cleaned
 // ones were not finished and go; a .log.swap replaces the segments that it covers (its indexes are made
 // anew); index files without a .log go. It returns the listing as it is then.
 func (l *Log) finishInterrupted(infos []disk.Info) ([]disk.Info, error) {
@@ -35,7 +35,11 @@ func (l *Log) finishInterrupted(infos []disk.Info) ([]disk.Info, error) {
 		if !orphan && !unfinished && !swapIndex {
 			continue
 		}
-		if err := l.o.FS.Remove(l.pathOf(in.Name)); err != nil && !disk.IsNotExist(err) {
+		remove := l.o.FS.Remove
+		if strings.HasSuffix(suffix, segment.DeletedSuffix) {
+			remove = l.removeFile
+		}
+		if err := remove(l.pathOf(in.Name)); err != nil && !disk.IsNotExist(err) {
 			return nil, err
 		}
 		changed = true

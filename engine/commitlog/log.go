@@ -19,7 +19,6 @@ import (
 type Log struct {
 	o      Options
 	env    *segment.Env
-	grow   bool // the file system can reserve room ahead
 	cfg    atomic.Pointer[Config]
 	epochs *epoch.Cache
 	view   atomic.Pointer[view]

@@ -27,8 +27,15 @@ func Open(ctx context.Context, o Options) (*Log, error) {
 	if !o.CleanShutdown {
 		l.dirChanges, l.parentChanged = 1, true
 	}
-	l.grow = o.FS.Caps(o.Dir).Preallocate
+	growth := segment.DefaultGrowth
+	if o.Growth != nil {
+		growth = *o.Growth
+	}
+	if !o.FS.Caps(o.Dir).Preallocate {
+		growth = segment.Growth{}
+	}
 	l.env = &segment.Env{
+		Growth: growth, NowMs: o.Clock.NowMs,
 		FS: o.FS, Handles: o.Handles, Dir: o.Dir, Logf: l.o.Logf,
 		IntervalBytes: func() int64 { return l.cfg.Load().IndexIntervalBytes },
 	}

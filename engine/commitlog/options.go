@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"platter/engine/segment"
 	"platter/io/clock"
 	"platter/io/disk"
 	"platter/io/handles"
@@ -25,6 +26,12 @@ type Options struct {
 	// whole and only the tail behind the last index entry is scanned. Never after the directory went
 	// offline: a failed sync may have dropped pages.
 	SameBoot bool
+
+	// Growth is how files are grown ahead of their data; nil: segment.DefaultGrowth.
+	Growth *segment.Growth
+	// Remove removes a retired segment's file, now or later, without holding up the disk; should the process die meanwhile,
+	// the next Open begins it anew. nil: FS.Remove.
+	Remove func(path string) error
 
 	// Progress, when set, is told of growth: bytes that will be scanned, bytes that have been.
 	Progress func(toScan, scanned int64)

@@ -225,8 +225,16 @@ func (l *Log) remove(paths []string) {
 		return
 	}
 	for _, p := range paths {
-		if err := l.o.FS.Remove(p); err != nil && !disk.IsNotExist(err) {
+		if err := l.removeFile(p); err != nil && !disk.IsNotExist(err) {
 			l.logf("remove %s: %v", filepath.Base(p), err)
 		}
 	}
+}
+
+// removeFile removes a file that counts as gone already.
+func (l *Log) removeFile(path string) error {
+	if l.o.Remove != nil {
+		return l.o.Remove(path)
+	}
+	return l.o.FS.Remove(path)
 }

@@ -7,17 +7,10 @@ import (
 	"platter/io/disk"
 )
 
-// Growth of the file ahead of the data (Env.FS permitting): none for the first MiB, so that an idle
-// partition takes no room, then as much again as there is, up to a bound.
-const (
-	growFirstBytes = 1 << 20
-	growMaxBytes   = 64 << 20
-)
-
 // Append writes the batches, whose offsets are set, behind each other: all or nothing. bufs is scratch of
 // the same length, to be filled with the same bytes. The indexes get an entry wherever more than
 // intervalBytes have gathered. An index that cannot be written is no failure here (see FlushIndexes).
-func (s *Segment) Append(bs []batch.Batch, bufs [][]byte, intervalBytes int64, grow bool) error {
+func (s *Segment) Append(bs []batch.Batch, bufs [][]byte, intervalBytes int64) error {
 	size := s.size.Load()
 	total := int64(0)
 	for i, b := range bs {
@@ -25,9 +18,7 @@ func (s *Segment) Append(bs []batch.Batch, bufs [][]byte, intervalBytes int64, g
 		total += int64(len(b))
 	}
 	err := s.with(disk.ReadWrite, func(f disk.File) error {
-		if grow {
-			s.growAhead(f, size, size+total)
-		}
+		s.growAhead(f, size, size+total)
 		if _, err := f.WriteV(bufs, size); err != nil {
 			return s.undo(f, size, err)
 		}
@@ -82,27 +73,6 @@ func (s *Segment) addTime() {
 		s.times.add(func(p []byte) []byte { return appendTimeEntry(p, s.Base, s.maxTime) })
 		s.indexedTime = s.maxTime.TimestampMs
 	}
-}
-
-// growAhead reserves room behind the data. A failure costs nothing but the advantage.
-func (s *Segment) growAhead(f disk.File, size, need int64) {
-	if size < growFirstBytes || need <= s.reserved {
-		return
-	}
-	s.growBytes = min(max(2*s.growBytes, growFirstBytes), growMaxBytes)
-	space, err := s.env.FS.Space(s.env.Dir)
-	if err == nil && s.growBytes > space.FreeBytes/64 { // thousands of partitions do this at once
-		s.growBytes = growFirstBytes
-	}
-	if err != nil || space.FreeBytes < 64*growFirstBytes {
-		s.reserved = need + growFirstBytes // ask again a MiB later
-		return
-	}
-	if f.Preallocate(size, s.growBytes+need-size) != nil {
-		s.reserved = need + growMaxBytes
-		return
-	}
-	s.reserved, s.releasable = need+s.growBytes, true
 }
 
 // FlushIndexes writes the pending index entries: when a group is full, or with force all of them. A full

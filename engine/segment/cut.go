@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"platter/engine/batch"
+	"platter/engine/spindle"
 	"platter/io/disk"
 )
 
@@ -146,16 +147,18 @@ func (s *Segment) reindex(f disk.File, size, end, intervalBytes int64) error {
 }
 
 // Verify reads every byte below the published size with CRC, and records what is bad. pace, when set, is
-// called with the bytes just read.
+// called with the bytes just read. It has no haste, and leaves the page cache alone (spindle.Slow).
 func (s *Segment) Verify(ctx context.Context, pace func(bytes int64)) error {
 	return s.with(disk.ReadWrite, func(f disk.File) error {
+		r := spindle.Slow(f)
+		defer r.Close()
 		s.mu.Lock()
 		size, end, cuts := s.size.Load(), s.end.Load(), s.cuts
 		s.mu.Unlock()
 		pos, next := int64(0), s.Base
 		for pos < size {
 			var sc Scanner
-			sc.init(f, pos, size, ScanOptions{CRC: true, NextOffset: next, LimitOffset: end})
+			sc.init(r, pos, size, ScanOptions{CRC: true, NextOffset: next, LimitOffset: end})
 			for told := pos; sc.Next(); {
 				if sc.End()-told < chunkBytes && sc.End() < size {
 					continue
@@ -181,7 +184,7 @@ func (s *Segment) Verify(ctx context.Context, pace func(bytes int64)) error {
 			}
 			b, known := s.badAt(pos)
 			if !known {
-				b = resync(f, pos, size, next, end, err)
+				b = resync(r, pos, size, next, end, err)
 			}
 			s.mu.Lock()
 			if s.cuts != cuts {

@@ -52,7 +52,7 @@ func (r *rig) fill(base int64, n int) *Segment {
 	}
 	for i := range n {
 		b := batchAt(base+int64(3*i), 3, int64(1000+10*i), 20)
-		if err := s.Append([]batch.Batch{b}, make([][]byte, 1), 300, true); err != nil {
+		if err := s.Append([]batch.Batch{b}, make([][]byte, 1), 300); err != nil {
 			r.t.Fatal(err)
 		}
 		if err := s.FlushIndexes(false); err != nil {

@@ -84,7 +84,7 @@ func Recover(env *Env, files Files, p Pass) (*Segment, Result, error) {
 		s.end.Store(out.end)
 		s.flushedAt = out.size
 		s.loaded, s.timesChecked = true, true
-		s.releasable = p.CheckFrom != never && out.size >= growFirstBytes // what a dead process had reserved
+		s.releasable = p.CheckFrom != never && out.size >= max(env.Growth.FirstBytes, 1) // what a dead process had reserved
 		if res.Cut == 0 {
 			return nil
 		}

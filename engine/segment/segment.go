@@ -45,6 +45,8 @@ type Env struct {
 	Logf    func(format string, args ...any)
 	// IntervalBytes is index.interval.bytes, for indexes that are rebuilt.
 	IntervalBytes func() int64
+	Growth        Growth
+	NowMs         func() int64 // for Growth; nil: time stands still
 }
 
 // Segment is one segment of an open partition.
@@ -79,6 +81,7 @@ type Segment struct {
 	// The writer's alone.
 	reserved   int64 // no need to ask for room below this position
 	growBytes  int64 // size of the last preallocation; 0: none yet
+	grownMs    int64 // when it was made
 	releasable bool  // room was reserved and not given back
 
 	firstTime atomic.Int64 // max timestamp of the first batch; noTime: unknown

@@ -259,7 +259,7 @@ func TestTruncateKeepsIndexesRight(t *testing.T) {
 		}
 		for i := range 20 {
 			b := batchAt(end+int64(i), 1, 5000+int64(i), 100)
-			if err := s.Append([]batch.Batch{b}, make([][]byte, 1), 300, false); err != nil {
+			if err := s.Append([]batch.Batch{b}, make([][]byte, 1), 300); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -335,7 +335,7 @@ func TestVerifyBesideACut(t *testing.T) {
 		for i := range 80 {
 			bs = append(bs, batchAt(3+int64(i), 1, 1000, size))
 		}
-		if err := s.Append(bs, make([][]byte, len(bs)), 1<<20, false); err != nil {
+		if err := s.Append(bs, make([][]byte, len(bs)), 1<<20); err != nil {
 			t.Fatal(err)
 		}
 	}

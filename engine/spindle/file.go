@@ -36,6 +36,7 @@ func (f *file) ReadAt(p []byte, pos int64) (int, error) {
 func (f *file) WriteV(bufs [][]byte, pos int64) (int64, error) {
 	n, err := f.File.WriteV(bufs, pos)
 	f.t.wrote(pos, n)
+	f.t.writeBehind(f.File, pos, n)
 	return n, err
 }
 

@@ -21,6 +21,12 @@ type Params struct {
 	PieceBytes int64
 	// BackgroundBytes is one read of a reader without haste.
 	BackgroundBytes int64
+	// WriteBehindBytes: runs of an append that are this long, WriteBehindMin at least, are handed to the device without waiting
+	// for the kernel to do so; 0: that is left to the kernel, which is better on most.
+	WriteBehindBytes int64
+	// DirtyRunBytes is how much of one file the device should be given at a time when many grow: what the kernel's dirty budget
+	// is compared with. 0: it is not.
+	DirtyRunBytes int64
 	// CutBytes is how much of a large file is given back at a time when it is deleted, with a pause of CutPause between;
 	// 0: all at once.
 	CutBytes int64
@@ -38,7 +44,8 @@ func Rotational(memoryBytes int64) Params {
 			BehindBytes: 2 << 20, CloseBytes: 64 << 20, DropBytes: 4 << 20, StreamsMax: 1024,
 		},
 		HotBytes: 64 << 20, PieceBytes: 1 << 20, BackgroundBytes: 4 << 20,
-		CutBytes: 128 << 20, CutPause: 100 * time.Millisecond,
+		DirtyRunBytes: 2 << 20,
+		CutBytes:      128 << 20, CutPause: 100 * time.Millisecond,
 	}
 }
 
@@ -49,5 +56,6 @@ func Solid(memoryBytes int64) Params {
 	p.Lane.Depth, p.Lane.SharePercent = 16, 100
 	p.CutPause = 10 * time.Millisecond
 	p.CutBytes = 1 << 30
+	p.DirtyRunBytes = 0
 	return p
 }

@@ -70,8 +70,10 @@ func (s *Set) Close() {
 // Stats tells of each device.
 func (s *Set) Stats() []Stats {
 	st := make([]Stats, len(s.spindles))
+	active := s.active()
 	for i, sp := range s.spindles {
 		st[i] = sp.Stats()
+		st[i].ActiveFiles = active[sp]
 	}
 	return st
 }
@@ -90,7 +92,7 @@ func (s *Set) of(path string) *Spindle {
 // Open opens path.
 func (s *Set) Open(path string, m disk.Mode) (disk.File, error) {
 	sp := s.of(path)
-	if sp == nil || !sp.p.Cold || !strings.HasSuffix(path, logSuffix) {
+	if sp == nil || !strings.HasSuffix(path, logSuffix) {
 		return s.FS.Open(path, m)
 	}
 	f, err := s.FS.Open(path, m)
@@ -134,30 +136,63 @@ func (s *Set) tidy(t *tracked) {
 // moved follows a rename, or (to empty) a removal: whoever reads the file through the lane is let go.
 func (s *Set) moved(from, to string) {
 	s.mu.Lock()
-	t, over := s.files[from], s.files[to]
-	delete(s.files, from)
+	over := s.files[to]
 	delete(s.files, to)
-	if t != nil {
-		t.rename(to)
-		if to != "" {
-			s.files[to] = t
-		}
-	}
+	moved := s.move(from, to)
 	s.mu.Unlock()
-	for _, x := range []*tracked{t, over} {
+	for _, x := range []*tracked{moved, over} {
 		if x != nil {
 			x.sp.forget(x, 0)
 		}
 	}
 }
 
+// move changes a file's name; mu is held.
+func (s *Set) move(from, to string) *tracked {
+	t := s.files[from]
+	if t == nil {
+		return nil
+	}
+	delete(s.files, from)
+	t.rename(to)
+	if to != "" {
+		s.files[to] = t
+	}
+	return t
+}
+
+// movedDir follows a directory's rename, or (to empty) its removal.
+func (s *Set) movedDir(from, to string) {
+	var moved []*tracked
+	s.mu.Lock()
+	for path := range s.files {
+		rest, in := strings.CutPrefix(path, from+string(filepath.Separator))
+		if !in {
+			continue
+		}
+		name := ""
+		if to != "" {
+			name = filepath.Join(to, rest)
+		}
+		moved = append(moved, s.move(path, name))
+	}
+	s.mu.Unlock()
+	for _, t := range moved {
+		t.sp.forget(t, 0)
+	}
+}
+
 // Rename moves an entry.
 func (s *Set) Rename(from, to string) error {
 	err := s.FS.Rename(from, to)
-	if err == nil {
-		s.moved(from, to)
+	if err != nil || s.of(from) == nil {
+		return err
 	}
-	return err
+	s.moved(from, to)
+	if info, err := s.FS.Stat(to); err == nil && info.IsDir {
+		s.movedDir(from, to)
+	}
+	return nil
 }
 
 // Remove deletes a file or an empty directory.
@@ -165,6 +200,16 @@ func (s *Set) Remove(path string) error {
 	err := s.FS.Remove(path)
 	if err == nil {
 		s.moved(path, "")
+	}
+	return err
+}
+
+// RemoveAll deletes a tree.
+func (s *Set) RemoveAll(path string) error {
+	err := s.FS.RemoveAll(path)
+	if err == nil && s.of(path) != nil {
+		s.moved(path, "")
+		s.movedDir(path, "")
 	}
 	return err
 }

@@ -46,11 +46,20 @@ type Spindle struct {
 	written atomic.Int64 // bytes, since the start
 	wroteAt atomic.Int64 // when last, in the lane's time
 
+	cutting chan struct{} // holds one while a large file is removed
+	cuts    atomic.Int64
+	behind  chan struct{} // holds one while a run is written behind
+
+	behindBytes atomic.Int64
+	verdict     atomic.Pointer[judged]
+	warned      atomic.Bool
+
 	mu      sync.Mutex
 	lane    *lane.Lane
 	lastAsk lane.AskID
 	waits   map[lane.AskID]chan struct{}
-	files   map[lane.FileID]*tracked // those that the lane knows
+	turns   map[lane.AskID]*lane.RunID // of background readers that wait, and the runs that they are given
+	files   map[lane.FileID]*tracked   // those that the lane knows
 	timerAt time.Duration
 	stop    func() bool // of the timer
 	closed  bool
@@ -58,8 +67,8 @@ type Spindle struct {
 
 func newSpindle(name string, p Params, fs disk.FS, c clock.Clock) *Spindle {
 	return &Spindle{
-		name: name, p: p, fs: fs, clock: c, epoch: c.Now(), lane: lane.New(p.Lane),
-		waits: map[lane.AskID]chan struct{}{}, files: map[lane.FileID]*tracked{},
+		name: name, p: p, fs: fs, clock: c, epoch: c.Now(), lane: lane.New(p.Lane), cutting: make(chan struct{}, 1), behind: make(chan struct{}, 1),
+		waits: map[lane.AskID]chan struct{}{}, turns: map[lane.AskID]*lane.RunID{}, files: map[lane.FileID]*tracked{},
 	}
 }
 
@@ -122,9 +131,10 @@ func (sp *Spindle) wake(id lane.AskID) {
 // start begins a run; mu is held.
 func (sp *Spindle) start(r lane.Run) {
 	if r.Background {
-		if w := sp.waits[r.Ask]; w != nil {
+		if given := sp.turns[r.Ask]; given != nil {
+			*given = r.ID // who asked for it ends it
 			sp.wake(r.Ask)
-			return // who asked for it ends it
+			return
 		}
 		go sp.done(r.ID, 0) // he has given up meanwhile
 		return
@@ -239,15 +249,26 @@ func (sp *Spindle) forget(t *tracked, pos int64) {
 	}
 }
 
-// Stats is a device's name and what its lane has done.
+// Stats is a device's name and what was done for it.
 type Stats struct {
 	Name string
 	lane.Stats
+	Cuts             int64 // steps in which large files were removed
+	WriteBehindBytes int64
+	WrittenBytes     int64 // appended to .log files
+	ActiveFiles      int   // that were appended to lately
+	Dirty            DirtyVerdict
+	Budget           DirtyBudget
 }
 
 // Stats tells of the spindle.
 func (sp *Spindle) Stats() Stats {
 	sp.mu.Lock()
-	defer sp.mu.Unlock()
-	return Stats{sp.name, sp.lane.Stats()}
+	st := Stats{Name: sp.name, Stats: sp.lane.Stats()}
+	sp.mu.Unlock()
+	if j := sp.verdict.Load(); j != nil {
+		st.Budget, st.Dirty = j.budget, j.verdict
+	}
+	st.Cuts, st.WriteBehindBytes, st.WrittenBytes = sp.cuts.Load(), sp.behindBytes.Load(), sp.written.Load()
+	return st
 }

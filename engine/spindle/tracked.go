@@ -15,10 +15,14 @@ type tracked struct {
 	set   *Set
 	known atomic.Bool // the lane knows it
 
+	wroteAt atomic.Int64 // when last, in the lane's time
+
 	mu    sync.Mutex
 	path  string // "": it was removed
 	opens int    // guarded by Set.mu
 	hot   hot
+	// behind is how far what was appended was written behind, behindEnd where the last append ended.
+	behind, behindEnd int64
 }
 
 // name is where the file is now.
@@ -37,7 +41,9 @@ func (t *tracked) rename(path string) {
 // wrote takes note of a write, so that its readers are let through without a question.
 func (t *tracked) wrote(pos, n int64) {
 	total := t.sp.written.Add(n)
-	t.sp.wroteAt.Store(int64(t.sp.now()))
+	now := int64(t.sp.now())
+	t.sp.wroteAt.Store(now)
+	t.wroteAt.Store(now)
 	t.mu.Lock()
 	t.hot.wrote(pos, total, t.sp.p.HotBytes)
 	t.mu.Unlock()

@@ -196,7 +196,7 @@ func (s *Store) delete(tp TP, h *held) error {
 		s.failDir(h.dir, err)
 		return fmt.Errorf("delete %s: %w", filepath.Base(from), err)
 	}
-	s.trash.add(trashed{dir: h.dir, path: to, dueMs: s.c.Clock.NowMs() + delayMs})
+	h.dir.trash.add(trashed{dir: h.dir, path: to, dueMs: s.c.Clock.NowMs() + delayMs})
 	return nil
 }
 

@@ -34,6 +34,7 @@ type dataDir struct {
 	opened bool // it was read: what it holds is known
 	failed atomic.Pointer[offlineError]
 
+	trash   trash     // what is to be removed
 	entries groupSync // of the directory itself
 	mu      sync.Mutex
 	young   map[string]*settling // log directories that are not durable yet, by path
@@ -64,6 +65,7 @@ func newDataDir(fs disk.FS, path string, index int) *dataDir {
 		starts:   file(checkpoint.LogStartOffsetFile),
 		marks:    file(checkpoint.HighWatermarkFile),
 	}
+	d.trash.wake = make(chan struct{}, 1)
 	d.entries.sync = func() error { return fs.SyncDir(path) }
 	return d
 }

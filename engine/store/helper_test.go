@@ -15,6 +15,7 @@ import (
 
 	"platter/engine/batch"
 	"platter/engine/commitlog"
+	"platter/engine/spindle"
 	"platter/io/clock"
 	"platter/io/disk"
 	"platter/io/memdisk"
@@ -29,6 +30,7 @@ type rig struct {
 	clock *clock.Virtual
 	boot  int
 	c     Config
+	care  *spindle.Params // for a Set around the disk
 	log   logBuffer
 
 	mu    sync.Mutex
@@ -94,6 +96,10 @@ func (r *rig) tryOpen() error {
 	}
 	r.life = &lifeFS{FS: r.fs}
 	r.c.FS = r.life
+	if r.care != nil {
+		r.c.Spindles = spindle.New(r.life, r.clock, []spindle.Dir{{Path: r.c.Dirs[0], Params: *r.care}})
+		r.c.FS = r.c.Spindles
+	}
 	s, err := Open(context.Background(), r.c, nil)
 	r.s = s
 	return err

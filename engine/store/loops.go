@@ -26,10 +26,15 @@ func (s *Store) startLoops() {
 	if s.c.ScrubBytesPerSecond > 0 {
 		s.loops.Go(s.scrubLoop)
 	}
-	if s.c.RetentionCheckMs > 0 || s.c.CheckpointMs > 0 {
-		s.loops.Go(s.removeLoop)
+	if s.removes() {
+		for _, d := range s.dirs {
+			s.loops.Go(func() { s.removeLoop(d) })
+		}
 	}
 }
+
+// removes says whether what is deleted goes by itself.
+func (s *Store) removes() bool { return s.c.RetentionCheckMs > 0 || s.c.CheckpointMs > 0 }
 
 func (s *Store) every(ms int64, fn func()) {
 	wait := min(ms, firstDelayMs)

@@ -79,7 +79,6 @@ func newStore(c Config) (*Store, error) {
 		logs: map[TP]*held{}, brokerID: -1, stop: make(chan struct{}),
 	}
 	s.work.serial = c.serial
-	s.trash.wake = make(chan struct{}, 1)
 	seen := map[string]bool{}
 	for i, path := range c.Dirs {
 		path = filepath.Clean(path)
@@ -178,7 +177,7 @@ func (s *Store) scan() ([]location, error) {
 			tp, kind := parseDirName(in.Name)
 			switch kind {
 			case dirDeleted:
-				s.trash.add(trashed{dir: d, path: d.join(in.Name)})
+				d.trash.add(trashed{dir: d, path: d.join(in.Name)})
 			case dirLog:
 				if other := at[tp]; other != nil {
 					return nil, fmt.Errorf("%w: %s is in %s and in %s; move one of them away", ErrDuplicate, tp, other.path, d.path)
@@ -269,6 +268,8 @@ func (s *Store) options(d *dataDir, tp TP, c commitlog.Config) commitlog.Options
 	return commitlog.Options{
 		FS: settlingFS{s.c.FS, d}, Handles: s.files, Clock: s.c.Clock,
 		Dir: d.join(dirName(tp)), Topic: tp.Topic, Partition: tp.Partition, Config: c,
+		Growth:    s.c.Growth,
+		Remove:    func(path string) error { return s.retired(d, path) },
 		OnIOError: func(cause error) { s.failDir(d, fmt.Errorf("%s: %w", tp, cause)) },
 		LowerRecoveryPoint: func(offset int64) error {
 			if err := d.recovery.lower(offset, tp); err != nil {

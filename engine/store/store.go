@@ -43,6 +43,8 @@ import (
 
 	"platter/engine/checkpoint"
 	"platter/engine/commitlog"
+	"platter/engine/segment"
+	"platter/engine/spindle"
 	"platter/io/clock"
 	"platter/io/disk"
 	"platter/io/handles"
@@ -77,7 +79,10 @@ func (tp TP) String() string { return fmt.Sprintf("%s-%d", tp.Topic, tp.Partitio
 // Config is what the store needs to know. FS, Clock and Dirs are required. An interval of 0 or less leaves
 // that background work out: tests do it themselves.
 type Config struct {
-	FS                    disk.FS
+	FS disk.FS
+	// Spindles is the care for the directories' devices; it is FS itself, or what FS is over. nil: none.
+	Spindles              *spindle.Set
+	Growth                *segment.Growth // of the logs' files; nil: the default
 	Clock                 clock.Clock
 	Dirs                  []string // log.dirs
 	BrokerID              int32    // checked against meta.properties; -1: whatever that says
@@ -129,7 +134,6 @@ type Store struct {
 	files *handles.Cache
 	dirs  []*dataDir
 	work  background // syncs of sealed segments and the like
-	trash trash      // deleted logs
 	// failing is what is still to be done for directories that failed; nothing is begun once released.
 	failing  sync.WaitGroup
 	failMu   sync.Mutex
