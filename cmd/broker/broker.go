@@ -282,7 +282,7 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 	defer watch()
 	b.spindles = b.careFor()
 	s, err := store.Open(ctx, store.Config{
-		FS: b.spindles, Clock: b.clock,
+		FS: b.spindles, Clock: b.clock, Spindles: b.spindles, Growth: growth(c),
 		Dirs:                  c.List("log.dirs"),
 		BrokerID:              int32(c.Int("broker.id")),
 		ClusterID:             b.node.ClusterID(),
@@ -309,6 +309,7 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 		defer b.spindles.Close()
 		return s.Close(true)
 	}}, b.stops[last])
+	b.startDirtyWatch()
 	// Once the node has stopped nobody knows the high watermarks any more.
 	b.atStop("the checkpoints", func(context.Context) error { return s.Checkpoint() })
 	return nil

@@ -1,26 +1,37 @@
 package broker
 
 import (
-	"path/filepath"
+	"context"
 	"time"
 
 	"platter/coord/config"
+	"platter/engine/segment"
 	"platter/engine/spindle"
+	"platter/io/gate"
 )
 
-// careFor puts the schedule of each device between the store and the files. Its settings override what suits the
-// device.
+// careFor puts the schedule of each device between the store and the files. Settings override what suits the
+// device; directories that share a gate are on one device.
 func (b *Broker) careFor() *spindle.Set {
 	c := b.o.Config
 	memory := spindle.MemoryDefault(b.fs)
-	if n := c.Int64("spindle.cold.memory.bytes"); n > 0 {
-		memory = n
-	}
+	override(&memory, c.Int64("spindle.cold.memory.bytes"))
 	var dirs []spindle.Dir
 	for _, path := range c.List("log.dirs") {
-		dirs = append(dirs, spindle.Dir{Path: path, Device: filepath.Clean(path), Params: spindleParams(c, spindle.Rotational(memory))})
+		dirs = append(dirs, spindle.Dir{
+			Path: path, Device: gate.Process.For(path).Name(), Params: spindleParams(c, spindle.Rotational(memory)),
+		})
 	}
-	return spindle.New(b.fs, b.clock, dirs)
+	set := spindle.New(b.fs, b.clock, dirs)
+	b.metrics.WatchSpindles(set.Stats)
+	return set
+}
+
+// startDirtyWatch looks after the kernel's dirty budget until the broker stops.
+func (b *Broker) startDirtyWatch() {
+	stop := make(chan struct{})
+	go b.spindles.Watch(stop, b.o.Log.With("part", "disks"))
+	b.atStop("the watch on the dirty budget", func(context.Context) error { close(stop); return nil })
 }
 
 // spindleParams is p as the settings want it.
@@ -32,13 +43,29 @@ func spindleParams(c *config.Broker, p spindle.Params) spindle.Params {
 	override(&p.Lane.FirstBytes, c.Int64("spindle.cold.first.bytes"))
 	override(&p.Lane.Depth, c.Int("spindle.cold.depth"))
 	override(&p.Lane.SharePercent, c.Int("spindle.cold.share.percent"))
-	override(&p.Lane.TurnMax, time.Duration(c.Int64("spindle.cold.turn.max.ms"))*time.Millisecond)
+	override(&p.Lane.TurnMax, millis(c.Int64("spindle.cold.turn.max.ms")))
+	override(&p.Lane.CloseBytes, c.Int64("spindle.cold.close.bytes"))
+	override(&p.WriteBehindBytes, c.Int64("spindle.write.behind.bytes"))
+	override(&p.DirtyRunBytes, c.Int64("spindle.dirty.run.bytes"))
+	override(&p.CutBytes, c.Int64("spindle.delete.step.bytes"))
+	override(&p.CutPause, millis(c.Int64("spindle.delete.pause.ms")))
 	return p
 }
 
-// override sets what a setting says; 0 leaves it to the device's profile.
+// growth is how logs' files grow ahead.
+func growth(c *config.Broker) *segment.Growth {
+	g := segment.DefaultGrowth
+	override(&g.FirstBytes, c.Int64("spindle.grow.first.bytes"))
+	override(&g.MaxBytes, c.Int64("spindle.grow.max.bytes"))
+	g.FirstBytes = min(g.FirstBytes, max(g.MaxBytes, 1))
+	return &g
+}
+
+// override sets what a setting says: 0 leaves it to the device, -1 is none.
 func override[T int | int64 | time.Duration](to *T, value T) {
 	if value > 0 {
 		*to = value
+	} else if value < 0 {
+		*to = 0
 	}
 }
