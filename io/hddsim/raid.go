@@ -38,11 +38,11 @@ func NewRAID(m *Machine, p RAIDParams, members []Device) (Device, error) {
 	case 0:
 		return &stripe{set: newSet(members), chunk: p.ChunkBytes}, nil
 	case 1:
-		return &mirror{set: newSet(members), load: make([]load, len(members))}, nil
+		return &mirror{set: newSet(members), duties: make([]duty, len(members))}, nil
 	case 10:
 		var pairs []Device
 		for i := 0; i < len(members); i += 2 {
-			pairs = append(pairs, &mirror{set: newSet(members[i : i+2]), load: make([]load, 2)})
+			pairs = append(pairs, &mirror{set: newSet(members[i : i+2]), duties: make([]duty, 2)})
 		}
 		return &stripe{set: newSet(pairs), chunk: p.ChunkBytes}, nil
 	}
@@ -140,10 +140,10 @@ func (s *stripe) Submit(r *Request) {
 // mirror is level 1: writes go to all members, a read to the one that is least busy, or was last near.
 type mirror struct {
 	set
-	load []load
+	duties []duty
 }
 
-type load struct {
+type duty struct {
 	waiting int
 	pos     int64 // where the last request ended
 }
@@ -158,7 +158,7 @@ func (s *mirror) Submit(r *Request) {
 		return
 	}
 	i := s.nearest(r)
-	l := &s.load[i]
+	l := &s.duties[i]
 	l.waiting++
 	l.pos = r.end()
 	c := *r
@@ -172,11 +172,11 @@ func (s *mirror) Submit(r *Request) {
 // nearest: the member that reads this stream already, else the one with the shortest queue, else the nearest.
 func (s *mirror) nearest(r *Request) int {
 	best := 0
-	for i, l := range s.load {
+	for i, l := range s.duties {
 		if l.pos == r.Pos && l.pos > 0 {
 			return i
 		}
-		b := s.load[best]
+		b := s.duties[best]
 		if l.waiting < b.waiting || l.waiting == b.waiting && distance(l.pos, r.Pos) < distance(b.pos, r.Pos) {
 			best = i
 		}
