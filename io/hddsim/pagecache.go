@@ -158,9 +158,13 @@ func (v *Volume) drop(f *Inode, from int64) time.Duration {
 
 // Resident is how many bytes of a range are in memory.
 func (v *Volume) Resident(f *Inode, pos, n int64) (bytes int64) {
-	n = min(n, f.size-pos)
-	v.blocks(f, pagesOf(pos, n), false, func(b *block, mask uint16) { bytes += bits(b.resident&mask) * pageBytes })
-	return min(bytes, max(n, 0))
+	end := min(pos+n, f.size)
+	for p := pos / pageBytes; p*pageBytes < end; p++ {
+		if f.has(p) {
+			bytes += min(end, (p+1)*pageBytes) - max(pos, p*pageBytes)
+		}
+	}
+	return bytes
 }
 
 // DontNeed drops the clean pages that lie wholly in a range.

@@ -29,7 +29,6 @@ type reading struct {
 	o     ReadOptions
 	pages span
 	n     int64 // bytes
-	fresh runs  // pages that were not in memory before
 	done  func()
 }
 
@@ -46,7 +45,7 @@ func (r *reading) step(p int64) {
 		has, l := r.f.has(p), r.f.loadOf(p)
 		if (has || l != nil) && r.h != nil && r.h.size > 0 && p == r.h.start+r.h.size-r.h.async {
 			r.h.advance(r.most())
-			r.v.load(r.f, span{r.h.start, r.h.size})
+			r.load(r.h.start, r.h.size)
 		}
 		if has {
 			continue
@@ -57,7 +56,6 @@ func (r *reading) step(p int64) {
 				continue // a hole
 			}
 		}
-		r.fresh.add(span{p, 1})
 		at := p
 		l.waiters = append(l.waiters, func() { r.step(at) })
 		return
@@ -70,17 +68,24 @@ func (r *reading) end() {
 		r.h.prev = r.pages.end()
 	}
 	r.v.use(r.f, r.pages)
-	if r.o.DontCache {
-		for _, s := range r.fresh {
-			r.v.forgetPages(r.f, s)
+	for p := r.pages.pos; r.o.DontCache; {
+		s, ok := r.f.behind.from(p, r.pages.end())
+		if !ok {
+			break
 		}
+		r.v.forgetPages(r.f, s)
+		p = s.end()
 	}
+	r.f.behind.remove(r.pages)
 	if r.o.NoCopy {
 		r.v.m.After(r.v.p.CallCost, r.done)
 		return
 	}
 	r.v.m.After(over(r.n, r.v.p.CopyBytesPerSec), r.done)
 }
+
+// load brings pages in, for this read and for those that follow it.
+func (r *reading) load(p, n int64) { r.v.load(r.f, span{p, n}, r.o.DontCache) }
 
 // most is the largest window, in pages. A read that is longer is sent as it is, up to a request.
 func (r *reading) most() int64 {
@@ -97,7 +102,7 @@ func (r *reading) miss(p int64) {
 	h := r.h
 	switch {
 	case h == nil || p != 0 && p != h.prev && p != h.prev-1 && p != h.start+h.size && p == r.pages.pos:
-		r.v.load(r.f, span{p, min(want, most)})
+		r.load(p, min(want, most))
 		if h != nil {
 			h.size, h.async = 0, 0
 		}
@@ -111,7 +116,7 @@ func (r *reading) miss(p int64) {
 			h.async = h.size - want
 		}
 	}
-	r.v.load(r.f, span{h.start, h.size})
+	r.load(h.start, h.size)
 }
 
 // firstWindow and advance are get_init_ra_size and get_next_ra_size of mm/readahead.c.
@@ -152,8 +157,9 @@ func (f *Inode) loadOf(page int64) *load {
 	return nil
 }
 
-// load starts reading those pages of a run that are neither in memory nor on their way.
-func (v *Volume) load(f *Inode, r span) {
+// load starts reading those pages of a run that are neither in memory nor on their way; once: they go when they
+// have been read.
+func (v *Volume) load(f *Inode, r span, once bool) {
 	last := pageUp(f.size) / pageBytes
 	for p := r.pos; p < min(r.end(), last); {
 		n := int64(0)
@@ -162,6 +168,9 @@ func (v *Volume) load(f *Inode, r span) {
 		}
 		if n > 0 {
 			v.submitLoad(f, span{p, n})
+			if once {
+				f.behind.add(span{p, n})
+			}
 		}
 		p += max(n, 1)
 	}
@@ -190,7 +199,7 @@ func (v *Volume) submitLoad(f *Inode, r span) {
 
 // fetch brings pages in for a part of another operation.
 func (v *Volume) fetch(f *Inode, r span, j *join) {
-	v.load(f, r)
+	v.load(f, r, false)
 	for _, l := range f.loading {
 		if l.pages.pos < r.end() && r.pos < l.pages.end() {
 			j.left++
@@ -202,7 +211,7 @@ func (v *Volume) fetch(f *Inode, r span, j *join) {
 // WillNeed starts reading a range, and does not wait.
 func (v *Volume) WillNeed(f *Inode, pos, n int64, done func()) {
 	v.m.After(v.p.CallCost, func() {
-		v.load(f, pagesOf(pos, n))
+		v.load(f, pagesOf(pos, n), false)
 		done()
 	})
 }

@@ -97,13 +97,16 @@ func (d *Throttle) Stats() Stats { return d.stats }
 
 // Submit waits for the next slot of its kind.
 func (d *Throttle) Submit(r *Request) {
-	d.stats.count(r)
+	done := func() {
+		d.stats.count(r)
+		r.Done()
+	}
 	if r.Kind == Flush {
-		d.m.At(max(d.m.now, d.free[Write]), r.Done)
+		d.m.At(max(d.m.now, d.free[Write]), done)
 		return
 	}
 	slot := max(d.m.now, d.free[r.Kind]) + time.Second/time.Duration(d.p.OpsPerSec)
 	d.free[r.Kind] = slot
 	d.bus = max(d.bus, d.m.now) + over(r.Len, d.p.BytesPerSec)
-	d.m.At(max(slot, d.bus), r.Done)
+	d.m.At(max(slot, d.bus), done)
 }

@@ -101,6 +101,7 @@ type Inode struct {
 	dirty   runs // pages
 	flying  []*writing
 	loading []*load
+	behind  runs // pages that go when they have been read
 
 	queued  bool // for writeback
 	since   time.Duration
