@@ -48,6 +48,7 @@ type Broker struct {
 	started time.Time
 	fs      disk.FS
 	backend string // name of the I/O backend and why it is that one
+	choices []backend.Choice
 	budget  budget
 
 	spindles    *spindle.Set
@@ -101,16 +102,12 @@ func Run(ctx context.Context, o Options) error {
 }
 
 func (b *Broker) start(ctx context.Context) error {
-	name, _ := b.o.Config.Value("io.backend")
-	fs, reason, err := backend.Select(name)
-	if err != nil {
+	if err := b.selectBackend(); err != nil {
 		return err
 	}
-	b.fs, b.backend = fs, fmt.Sprintf("%s (%s)", fs.Name(), reason)
 	b.budget = descriptorBudget(b.o.Config)
 	b.guardDisks()
-	b.o.Log.Info("starting", "version", b.o.Version, "backend", fs.Name(), "reason", reason,
-		"dirs", b.o.Config.List("log.dirs"), "openFilesMax", b.budget.files, "connectionsMax", b.budget.connections)
+	b.o.Log.Info("starting", "version", b.o.Version, "dirs", b.o.Config.List("log.dirs"), "openFilesMax", b.budget.files, "connectionsMax", b.budget.connections)
 	if err := probe(ctx, b.o.Config.Listeners()); err != nil {
 		return err
 	}

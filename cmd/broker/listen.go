@@ -13,6 +13,7 @@ import (
 	"platter/coord/cluster"
 	"platter/coord/config"
 	"platter/engine/store"
+	"platter/io/backend"
 	"platter/io/gate"
 	"platter/net/console"
 	"platter/net/server"
@@ -111,6 +112,7 @@ func hostName() string {
 func (b *Broker) startConsole(ctx context.Context, p *store.Progress) error {
 	b.metrics = console.NewMetrics()
 	b.metrics.SetBackend(b.fs.Name(), b.backend)
+	b.metrics.WatchIO(b.choices, func() (backend.RingStats, bool) { return backend.Rings(b.fs) })
 	b.metrics.WatchGates(gate.Process.Stats)
 	b.startDiskWatch()
 	addr, source := b.o.Config.Value("metrics.listener")

@@ -27,6 +27,7 @@ type brokerFlags struct {
 	backend   string
 	logLevel  string
 	logFormat string
+	explainIO bool
 }
 
 func brokerCommand() *cobra.Command {
@@ -43,7 +44,8 @@ Settings are Kafka's, by Kafka's names ('platter settings' lists them). Without 
   platter broker --config server.properties
   platter broker --data /disk1/platter --data /disk2/platter
   platter broker --listeners PLAINTEXT://:9092 --set advertised.listeners=PLAINTEXT://kafka1:9092
-  platter broker --set log.retention.hours=24 --set num.partitions=8`,
+  platter broker --set log.retention.hours=24 --set num.partitions=8
+  platter broker --data /disk1/platter --explain-io`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runBroker(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -56,6 +58,7 @@ Settings are Kafka's, by Kafka's names ('platter settings' lists them). Without 
 	fl.StringArrayVar(&f.data, "data", nil, "data directory (log.dirs); may be repeated")
 	fl.StringVar(&f.zookeeper, "zookeeper", "", "ZooKeeper servers (zookeeper.connect)")
 	fl.StringVar(&f.backend, "backend", "", "I/O backend (io.backend): auto, uring, psync, portable")
+	fl.BoolVar(&f.explainIO, "explain-io", false, "print which I/O backend does what in each data directory, and why; then exit")
 	fl.StringVar(&f.logLevel, "log-level", "info", "least serious log lines that are written: debug, info, warn, error")
 	fl.StringVar(&f.logFormat, "log-format", "text", "form of the log lines: text, json")
 	return cmd
@@ -69,6 +72,9 @@ func runBroker(ctx context.Context, f brokerFlags, stdout, stderr io.Writer) err
 	cfg, err := f.load(log)
 	if err != nil {
 		return err
+	}
+	if f.explainIO {
+		return broker.ExplainIO(cfg, stdout)
 	}
 	ctx, stop := untilSignal(ctx, log)
 	defer stop()

@@ -13,3 +13,5 @@ func auto() (disk.FS, string) { return portable.New(), "there is no native backe
 
 // throughRing: there is no ring.
 func throughRing(disk.FS, string) (func(op string) bool, bool) { return nil, false }
+
+func ringStats(disk.FS) (RingStats, bool) { return RingStats{}, false }

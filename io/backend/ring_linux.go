@@ -38,3 +38,11 @@ func throughRing(fs disk.FS, dir string) (has func(op string) bool, ok bool) {
 	ops := u.Ops(dir)
 	return func(op string) bool { return ops&ringOps[op] != 0 }, true
 }
+
+func ringStats(fs disk.FS) (RingStats, bool) {
+	u, ok := fs.(*uring.FS)
+	if !ok {
+		return RingStats{}, false
+	}
+	return RingStats(u.Stats()), true
+}

@@ -14,3 +14,5 @@ func mixed() (disk.FS, error) { return nil, errors.New("io_uring is not in this 
 
 // throughRing: there is no ring.
 func throughRing(disk.FS, string) (func(op string) bool, bool) { return nil, false }
+
+func ringStats(disk.FS) (RingStats, bool) { return RingStats{}, false }

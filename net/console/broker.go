@@ -31,14 +31,6 @@ type Logs interface {
 // WatchBroker adds the gauges of a broker. Called once, when it serves.
 func (m *Metrics) WatchBroker(s Sources) { m.registry.MustRegister(&brokerCollector{s}) }
 
-// SetBackend tells which I/O backend is at work, and why.
-func (m *Metrics) SetBackend(name, reason string) {
-	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "platter_io_backend_info", Help: "The I/O backend at work, and why it was chosen.",
-		ConstLabels: prometheus.Labels{"backend": name, "reason": reason},
-	}, one))
-}
-
 func one() float64 { return 1 }
 
 // buildInfo tells what this process was built from.

@@ -13,6 +13,7 @@ import (
 
 	"platter/coord/cluster"
 	"platter/engine/store"
+	"platter/io/backend"
 )
 
 func serve(t *testing.T, p *store.Progress) (k *Console, m *Metrics, get func(path string) (int, string)) {
@@ -72,6 +73,8 @@ func TestMetrics(t *testing.T) {
 	k, m, get := serve(t, nil)
 	k.SetReady(true)
 	m.SetBackend("memdisk", "a test")
+	m.WatchIO([]backend.Choice{{Dir: "/d", FileSystem: "ext4", Op: "append", Backend: "psync", Reason: "why"}},
+		func() (backend.RingStats, bool) { return backend.RingStats{Rings: 1, Batches: 7, Ops: 70}, true })
 	img := &cluster.Image{ControllerID: 1, Brokers: []cluster.Broker{{ID: 1}, {ID: 2}}, Topics: map[string]*cluster.Topic{
 		"a": {Name: "a", Partitions: []cluster.Partition{
 			{Leader: 1, Replicas: []int32{1, 2}, ISR: []int32{1}},
@@ -118,6 +121,9 @@ func TestMetrics(t *testing.T) {
 		`kafka_controller_kafkacontroller_activebrokercount 2`,
 		`kafka_server_kafkaserver_brokerstate 3`,
 		`platter_io_backend_info{backend="memdisk",reason="a test"} 1`,
+		`platter_io_operation_info{backend="psync",dir="/d",filesystem="ext4",operation="append",reason="why"} 1`,
+		`platter_io_ring_batches_total 7`,
+		`platter_io_ring_operations_total 70`,
 	} {
 		if !strings.Contains(body, line+"\n") {
 			t.Errorf("missing: %s", line)
