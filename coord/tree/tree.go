@@ -40,8 +40,9 @@ type session struct {
 
 // Change is one thing that watches tell of.
 type Change struct {
-	Type zk.EventType // EventCreated, EventDeleted or EventDataChanged
-	Path string
+	Type  zk.EventType // EventCreated, EventDeleted or EventDataChanged
+	Path  string
+	Bytes int // of the data that was written
 
 	acl, parent *acl // of the node and its parent; nil: open to all
 }

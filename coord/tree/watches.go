@@ -271,14 +271,15 @@ func (t *Watches[W]) trigger(k WatchKind, typ zk.EventType, path string, a *acl,
 	}
 }
 
-// WatchCounts are those of the data watches, which ZooKeeper's four-letter words tell of, and of all.
-type WatchCounts struct{ Watchers, Paths, Data, All int }
+// WatchCounts are those of the data watches, which ZooKeeper's four-letter words tell of, and of
+// all, with about the memory that these take.
+type WatchCounts struct{ Watchers, Paths, Data, All, Bytes int }
 
 // Counts tells how many there are.
 func (t *Watches[W]) Counts() WatchCounts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := WatchCounts{Paths: len(t.tables[WatchData])}
+	c := WatchCounts{Paths: len(t.tables[WatchData]), Bytes: t.bytes}
 	for _, x := range t.of {
 		data := 0
 		for _, m := range x.paths {

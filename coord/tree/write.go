@@ -212,5 +212,9 @@ func (t *Tree) setACL(e *Entry, q *zk.SetACLRequest) Result {
 }
 
 func (t *Tree) changed(typ zk.EventType, path string, n, parent *node) {
-	t.changes = append(t.changes, Change{typ, path, n.acl, parent.acl})
+	c := Change{Type: typ, Path: path, acl: n.acl, parent: parent.acl}
+	if typ != zk.EventDeleted {
+		c.Bytes = len(n.data)
+	}
+	t.changes = append(t.changes, c)
 }

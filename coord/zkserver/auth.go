@@ -24,11 +24,15 @@ func (c *conn) addIdentity(id zk.ID) {
 	}
 }
 
-// firstIdentity is a connection's address.
-func firstIdentity(nc net.Conn) *[]zk.ID {
+// firstIdentities are a connection's address, and with skipACL that it may do everything.
+func (s *Server) firstIdentities(nc net.Conn) *[]zk.ID {
 	host, _, _ := net.SplitHostPort(nc.RemoteAddr().String())
 	host, _, _ = strings.Cut(host, "%")
-	return &[]zk.ID{{Scheme: "ip", ID: host}}
+	ids := []zk.ID{{Scheme: "ip", ID: host}}
+	if s.config.SkipACL {
+		ids = append(ids, tree.Super)
+	}
+	return &ids
 }
 
 // digestID is the identity of "user:password" (DigestAuthenticationProvider.generateDigest).

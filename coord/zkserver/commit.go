@@ -171,8 +171,10 @@ func (s *Server) commitLoop() {
 func (s *Server) commit(own *conn) bool {
 	s.batch = s.queue.take(s.batch)
 	s.stamp(s.batch)
+	began := s.sessions.nowMs()
 	switch err := s.store.append(s.batch); {
 	case err == nil:
+		s.stats.synced(len(s.batch), s.sessions.nowMs()-began)
 		s.touched = s.applyBatch(s.batch, s.touched[:0])
 	case errors.Is(err, errFull):
 		s.log.Error("coordinator: writes are refused", "count", len(s.batch), "err", err)
@@ -214,7 +216,11 @@ func (s *Server) snapshotIfDue() {
 func (s *Server) saveSnapshot(c *tree.Capture) {
 	if err := s.store.saveSnapshot(c); err != nil {
 		s.log.Warn("coordinator: snapshot", "zxid", fmt.Sprintf("%#x", c.Zxid()), "err", err)
+		return
 	}
+	s.stats.snapshots.Add(1)
+	s.snapZxid.Store(c.Zxid())
+	s.snapAtMs.Store(s.config.Clock.NowMs())
 }
 
 // stamp gives a batch its zxids and time.
@@ -244,6 +250,7 @@ func (s *Server) applyBatch(batch []*proposal, touched toucher) []*conn {
 	for _, p := range batch {
 		r, changes := s.tree.Apply(&p.entry)
 		for _, c := range changes {
+			s.stats.namespaces.wrote(c.Path, c.Bytes)
 			s.watches.Fire(c, func(who *conn, typ zk.EventType, path string) {
 				who.event(typ, path)
 				touched.add(who)
@@ -273,7 +280,6 @@ func (s *Server) settle(p *proposal, r tree.Result, touched *toucher) {
 		p.done(r)
 	}
 	if p.conn != nil {
-		s.stats.took(s.sessions.nowMs() - p.atMs)
 		p.conn.committed(s, p, r)
 		touched.add(p.conn)
 	}

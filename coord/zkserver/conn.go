@@ -26,12 +26,18 @@ const (
 
 // conn is one client's connection.
 type conn struct {
+	server  *Server
 	nc      net.Conn
 	try     *ioconn.TryWriter // nil: it cannot be asked without waiting
 	stats   *stats
-	session *session // set once the handshake is done
+	session *session // the reader's; set once the handshake is done
 	touched bool     // the committer's own: has output that was not sent yet
 	who     atomic.Pointer[[]zk.ID]
+	sinceMs int64 // Unix milliseconds
+
+	attached atomic.Pointer[session] // what session is, for everybody else
+
+	received atomic.Int64
 
 	qmu   sync.Mutex
 	qroom sync.Cond
@@ -44,12 +50,13 @@ type conn struct {
 	flushing bool // somebody sends: out is theirs to take
 	last     bool // close once out is sent
 	closed   bool
+	talk     talk // what cons tells
 }
 
-func newConn(nc net.Conn, s *stats) *conn {
-	c := &conn{nc: nc, try: ioconn.NewTryWriter(nc), stats: s}
+func newConn(nc net.Conn, s *Server) *conn {
+	c := &conn{nc: nc, try: ioconn.NewTryWriter(nc), stats: &s.stats, server: s, sinceMs: s.config.Clock.NowMs()}
 	c.qroom.L = &c.qmu
-	c.who.Store(firstIdentity(nc))
+	c.who.Store(s.firstIdentities(nc))
 	return c
 }
 
@@ -60,6 +67,7 @@ func (c *conn) pushWrite() {
 	defer c.qmu.Unlock()
 	if c.waitForRoom() {
 		c.queue = append(c.queue, nil)
+		c.server.outstanding.Add(1)
 	}
 }
 
@@ -80,9 +88,18 @@ func (c *conn) pushRead(q *request) bool {
 	return true
 }
 
+// outstandingMax is how many requests of this connection may wait: one, while those of all are too many
+// (globalOutstandingLimit).
+func (c *conn) outstandingMax() int {
+	if c.server.outstanding.Load() > int64(c.server.config.OutstandingLimit) {
+		return 1
+	}
+	return outstandingMax
+}
+
 // waitForRoom is called with qmu held; false: the connection is dead.
 func (c *conn) waitForRoom() bool {
-	for len(c.queue) >= outstandingMax && !c.dead {
+	for len(c.queue) >= c.outstandingMax() && !c.dead {
 		c.qroom.Wait()
 	}
 	return !c.dead
@@ -96,11 +113,14 @@ func (c *conn) committed(s *Server, p *proposal, r tree.Result) {
 	if c.dead {
 		return
 	}
+	s.outstanding.Add(-1)
 	s.answerWrite(c, p, r)
+	nowMs := s.sessions.nowMs()
+	s.stats.wrote(nowMs - p.atMs)
+	c.note(p.entry.Op, p.xid, p.entry.Zxid, nowMs, p.atMs)
 	n := 1
 	for n < len(c.queue) && c.queue[n] != nil {
-		s.read(c, c.queue[n])
-		s.stats.took(s.sessions.nowMs() - c.queue[n].atMs)
+		s.answerRead(c, c.queue[n])
 		n++
 	}
 	rest := copy(c.queue, c.queue[n:])
@@ -113,6 +133,11 @@ func (c *conn) committed(s *Server, p *proposal, r tree.Result) {
 func (c *conn) abandon() {
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
+	for _, q := range c.queue {
+		if q == nil {
+			c.server.outstanding.Add(-1)
+		}
+	}
 	c.dead, c.queue = true, nil
 	c.qroom.Signal()
 }
@@ -125,7 +150,10 @@ func (c *conn) frame(body func([]byte) []byte) {
 		return
 	}
 	c.stats.sent.Add(1)
+	c.talk.sent++
+	before := len(c.out)
 	c.out = zk.AppendFrame(c.out, body)
+	c.stats.replied(len(c.out) - before - 4)
 	if len(c.out) > outBytesMax {
 		c.closeLocked()
 	}

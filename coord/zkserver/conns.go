@@ -3,10 +3,11 @@ package zkserver
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 
-	"platter/coord/zk"
 	ioconn "platter/io/conn"
 )
 
@@ -16,7 +17,7 @@ import (
 const frameBudgetBytes = 256 << 20
 
 func (s *Server) newFrameReader(nc net.Conn) *ioconn.FrameReader {
-	return ioconn.NewFrameReader(context.Background(), nc, ioconn.FrameConfig{Pool: s.frames, BytesMax: zk.MaxFrameBytes})
+	return ioconn.NewFrameReader(context.Background(), nc, ioconn.FrameConfig{Pool: s.frames, BytesMax: s.config.FrameBytesMax})
 }
 
 // limits are those of zoo.cfg.
@@ -27,6 +28,7 @@ func (s *Server) limits() ioconn.Limits {
 // refused is told of every connection over a limit, and of failed accepts: descriptors run out, and that
 // passes.
 func (s *Server) refused(remote net.Addr, cause error) {
+	s.stats.refused.Add(1)
 	switch {
 	case remote == nil:
 		s.log.Warn("coordinator: accept", "err", cause)
@@ -66,6 +68,13 @@ func (t *connTable) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.all)
+}
+
+// list gives the open connections, in no order.
+func (t *connTable) list() []*conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.all))
 }
 
 // closeAll closes every connection, and lets no more in.

@@ -48,7 +48,9 @@ func (s *Server) expire(id int64) bool {
 		done: func(r tree.Result) {
 			if r.Err != zk.OK {
 				s.sessions.revive(id)
+				return
 			}
+			s.stats.expired.Add(1)
 		},
 	}, false)
 	return ok

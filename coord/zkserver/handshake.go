@@ -29,7 +29,9 @@ func (s *Server) handshake(c *conn, r *ioconn.FrameReader) error {
 		}
 		return fmt.Errorf("handshake: %w", err)
 	}
-	if s.fourLetter(c, string(word)) {
+	s.stats.received.Add(1) // words count too
+	c.received.Add(1)
+	if s.fourLetter(c, string(word), r.ReadRaw) {
 		return nil
 	}
 	frame, err := r.Next()
@@ -48,7 +50,7 @@ func (s *Server) handshake(c *conn, r *ioconn.FrameReader) error {
 	if zxid := s.zxid(); q.LastZxidSeen > zxid {
 		return fmt.Errorf("client has seen zxid %#x, this server is at %#x", q.LastZxidSeen, zxid)
 	}
-	timeoutMs := s.sessions.negotiate(q.TimeoutMs)
+	timeoutMs := s.negotiate(q.TimeoutMs)
 	if q.SessionID == 0 {
 		return s.openSession(c, &q, timeoutMs)
 	}
@@ -106,8 +108,16 @@ func (c *conn) connected(q *zk.ConnectRequest, x *session) {
 	r := zk.ConnectResponse{Password: make([]byte, zk.PasswordBytes), HasReadOnly: q.HasReadOnly}
 	if x != nil {
 		r.TimeoutMs, r.SessionID, r.Password = x.timeoutMs.Load(), x.id, x.password
+		c.attached.Store(x)
+		now := x.heardMs.Load()
+		c.note(zk.OpCreateSession, 0, q.LastZxidSeen, now, now)
 	}
 	c.frame(r.Append)
 }
 
 func samePassword(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }
+
+// negotiate clamps a requested timeout.
+func (s *Server) negotiate(askedMs int32) int32 {
+	return int32(min(max(int(askedMs), s.config.MinSessionMs), s.config.MaxSessionMs))
+}

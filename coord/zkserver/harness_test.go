@@ -58,7 +58,7 @@ func TestTranscripts(t *testing.T) {
 }
 
 func (x *script) start(t *testing.T) {
-	s, err := Start(context.Background(), Config{FS: x.disk, Clock: x.skew, Dir: "/zk", TickMs: 1000})
+	s, err := Start(context.Background(), Config{FS: x.disk, Clock: x.skew, Dir: "/zk", TickMs: 1000, FourLetterWords: []string{"ruok"}})
 	if err != nil {
 		t.Fatal(err)
 	}

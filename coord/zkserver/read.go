@@ -86,6 +86,7 @@ func (r *reader) exists() bool {
 		return r.answer(zk.BadArguments, nothing)
 	}
 	st, code := r.s.tree.Exists(q.Path)
+	r.s.stats.namespaces.read(q.Path, 0)
 	r.answer(code, st.Append)
 	if q.Watch {
 		r.s.watch(r.c, tree.WatchData, tree.OneShot, q.Path)
@@ -101,6 +102,7 @@ func (r *reader) getData() bool {
 	var a zk.GetDataResponse
 	var code zk.Code
 	a.Data, a.Stat, code = r.s.tree.Get(q.Path, r.q.who)
+	r.s.stats.namespaces.read(q.Path, len(a.Data))
 	r.answer(code, a.Append)
 	if q.Watch && code == zk.OK {
 		r.s.watch(r.c, tree.WatchData, tree.OneShot, q.Path)
@@ -114,16 +116,19 @@ func (r *reader) getChildren() bool {
 		return false
 	}
 	names, st, code := r.s.tree.Children(q.Path, r.q.who)
+	bytes := 0
 	r.answer(code, func(b []byte) []byte {
 		b = zk.AppendInt32(b, st.NumChildren)
 		for name := range names {
 			b = zk.AppendString(b, name)
+			bytes += len(name)
 		}
 		if r.q.Op == zk.OpGetChildren2 {
 			b = st.Append(b)
 		}
 		return b
 	})
+	r.s.stats.namespaces.read(q.Path, bytes)
 	if q.Watch && code == zk.OK {
 		r.s.watch(r.c, tree.WatchChild, tree.OneShot, q.Path)
 	}

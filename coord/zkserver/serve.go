@@ -27,7 +27,8 @@ func (s *Server) acceptLoop() {
 		if err != nil {
 			return // closed
 		}
-		c := newConn(nc, &s.stats)
+		c := newConn(nc, s)
+		s.stats.requests.Add(1)
 		if !s.conns.add(c) {
 			nc.Close()
 			return
@@ -49,6 +50,7 @@ func (s *Server) serve(c *conn) {
 	c.flush()
 	c.close()
 	s.conns.remove(c)
+	s.stats.dropped.Add(1)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		s.log.Info("coordinator: connection ended", "peer", c.nc.RemoteAddr(), "err", err)
 	}
@@ -68,6 +70,8 @@ func (s *Server) serveFrames(c *conn) error {
 			return err
 		}
 		s.stats.received.Add(1)
+		s.stats.bytesReceived.Add(int64(len(frame.B)) + 4)
+		c.received.Add(1)
 		err = s.dispatch(c, frame.B, s.sessions.touch(c.session), !r.Ready())
 		frame.Release()
 		if err != nil {
@@ -88,7 +92,9 @@ func (s *Server) dispatch(c *conn, frame []byte, atMs int64, last bool) error {
 	q.body, q.who = d.Rest(), c.identities()
 	switch {
 	case q.Op == zk.OpPing:
-		c.header(q.Xid, s.zxid(), zk.OK)
+		zxid := s.zxid()
+		c.header(q.Xid, zxid, zk.OK)
+		c.note(q.Op, q.Xid, zxid, atMs, atMs)
 		return nil
 	case q.Op == zk.OpAuth:
 		return s.authenticate(c, &q)
@@ -103,9 +109,16 @@ func (s *Server) dispatch(c *conn, frame []byte, atMs int64, last bool) error {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	s.read(c, &q)
-	s.stats.took(0)
+	s.answerRead(c, &q)
 	return nil
+}
+
+// answerRead answers a read, and notes that it did. The tree is locked, at least for reading.
+func (s *Server) answerRead(c *conn, q *request) {
+	s.read(c, q)
+	nowMs := s.sessions.nowMs()
+	s.stats.read(nowMs - q.atMs)
+	c.note(q.Op, q.Xid, s.tree.Zxid(), nowMs, q.atMs)
 }
 
 // isWrite reports whether a request takes a zxid: it changes the tree, or the real server thinks so.
@@ -153,6 +166,9 @@ func (s *Server) entry(session int64, q *request) tree.Entry {
 	switch {
 	case q.Op == zk.OpReconfig:
 		failed = zk.ReconfigDisabled
+		if s.config.ReconfigEnabled {
+			failed = zk.Unimplemented // as whoever stands alone
+		}
 	case q.Op == zk.OpDeleteContainer: // the server's own
 		failed = zk.BadArguments
 	case tree.CheckBody(q.Op, q.body) != nil:

@@ -68,9 +68,6 @@ func (t *tracker) nextID() int64 {
 	return t.lastID
 }
 
-// negotiate clamps a requested timeout to 2 to 20 ticks.
-func (t *tracker) negotiate(askedMs int32) int32 { return min(max(askedMs, 2*t.tickMs), 20*t.tickMs) }
-
 func (t *tracker) add(id int64, password []byte, timeoutMs int32, c *conn) *session {
 	x := &session{id: id, password: password, conn: c}
 	x.timeoutMs.Store(timeoutMs)

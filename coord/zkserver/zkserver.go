@@ -34,11 +34,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"platter/coord/tree"
+	"platter/coord/zk"
 	"platter/io/buf"
 	"platter/io/clock"
 	ioconn "platter/io/conn"
@@ -62,15 +64,30 @@ type Config struct {
 	// never had a child (znode.container.maxNeverUsedIntervalMs); 0: for ever.
 	ContainerCheck, ContainerNeverUsed time.Duration
 	ContainerPerMinute                 int // znode.container.maxPerMinute; 0: 10,000
-	Log                                *slog.Logger
+	OutstandingLimit                   int // globalOutstandingLimit; 0: 1,000
+	// FourLetterWords are allowed beside srvr (4lw.commands.whitelist); "*": all.
+	FourLetterWords []string
+	// MinSessionMs and MaxSessionMs bound negotiated timeouts (minSessionTimeout, maxSessionTimeout); 0: 2 and
+	// 20 ticks.
+	MinSessionMs, MaxSessionMs int
+	SkipACL                    bool // skipACL: everybody may do everything
+	ReconfigEnabled            bool // reconfigEnabled: reconfig is answered with Unimplemented, not ReconfigDisabled
+	FrameBytesMax              int  // jute.maxbuffer; 0: 1,048,575
+	// AdminAddr is where the admin page is served (admin.serverAddress:admin.serverPort), AdminURL the path of
+	// its commands (admin.commandURL; empty: /commands). No address: none is.
+	AdminAddr, AdminURL string
+	// Initial is the configuration as it was given, for the admin page; secrets are left out.
+	Initial string
+	Log     *slog.Logger
 }
 
 // snapOnCloseBytes of log since the last snapshot make Close write one.
 const snapOnCloseBytes = 256 << 10
 
 const (
-	tickMsDefault   = 2000
-	maxCnxnsDefault = 10_000
+	tickMsDefault           = 2000
+	maxCnxnsDefault         = 10_000
+	outstandingLimitDefault = 1000
 )
 
 func (c *Config) options() (o tree.Options) {
@@ -105,8 +122,15 @@ type Server struct {
 	frames   *buf.Pool
 	stats    stats
 
+	outstanding   atomic.Int64 // writes that wait for the committer
 	snapshotting  atomic.Bool
 	quotaWarnedMs atomic.Int64 // tracker time
+	traceMask     atomic.Int64
+	snapZxid      atomic.Int64 // of the last snapshot
+	snapAtMs      atomic.Int64 // and its time (Unix milliseconds)
+	startedAt     time.Time
+	admin         *http.Server // nil: none
+	adminLn       net.Listener
 
 	running sync.WaitGroup
 	stop    chan struct{} // closed first
@@ -126,6 +150,8 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 	}
+	s.startedAt = c.Clock.Now()
+	s.traceMask.Store(traceMaskDefault)
 	s.queue.init()
 	s.conns.init()
 	var err error
@@ -141,6 +167,11 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		return nil, fmt.Errorf("coordinator: listen: %w", err)
 	}
 	s.ln = ioconn.NewGate(s.limits()).Listener(ln)
+	if err := s.startAdmin(ctx); err != nil {
+		ln.Close()
+		s.store.close()
+		return nil, err
+	}
 	s.running.Add(2)
 	go s.acceptLoop()
 	go s.commitLoop()
@@ -161,6 +192,21 @@ func withDefaults(c Config) Config {
 	}
 	if c.ContainerPerMinute <= 0 {
 		c.ContainerPerMinute = containerPerMinuteDefault
+	}
+	if c.OutstandingLimit <= 0 {
+		c.OutstandingLimit = outstandingLimitDefault
+	}
+	if c.MinSessionMs <= 0 {
+		c.MinSessionMs = 2 * c.TickMs
+	}
+	if c.MaxSessionMs <= 0 {
+		c.MaxSessionMs = 20 * c.TickMs
+	}
+	if c.FrameBytesMax <= 0 {
+		c.FrameBytesMax = zk.MaxFrameBytes
+	}
+	if c.AdminURL == "" {
+		c.AdminURL = "/commands"
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -204,6 +250,7 @@ func (s *Server) end(cause error) {
 		s.err.Store(&cause)
 		close(s.stop)
 		s.ln.Close()
+		s.stopAdmin()
 		s.sweeps.end()
 		s.reaping.end()
 		s.conns.closeAll()

@@ -141,6 +141,20 @@ func (r *FrameReader) Peek() ([]byte, error) {
 	return r.ahead[r.start : r.start+prefixBytes], nil
 }
 
+// ReadRaw fills p with the bytes that come next, whatever they are: for what is no frame.
+func (r *FrameReader) ReadRaw(p []byte) error {
+	n := copy(p, r.ahead[r.start:r.end])
+	r.start += n
+	for n < len(p) {
+		m, err := r.read(p[n:])
+		if err != nil {
+			return cutShort(err, len(p))
+		}
+		n += m
+	}
+	return nil
+}
+
 // Ready reports whether Next would return without reading from the connection. A frame above the
 // read-ahead is never ready.
 func (r *FrameReader) Ready() bool {
