@@ -35,7 +35,8 @@ type conn struct {
 	who     atomic.Pointer[[]zk.ID]
 	sinceMs int64 // Unix milliseconds
 
-	attached atomic.Pointer[session] // what session is, for everybody else
+	committing atomic.Bool             // the reader commits: it hears nothing of its client meanwhile
+	attached   atomic.Pointer[session] // what session is, for everybody else
 
 	received atomic.Int64
 

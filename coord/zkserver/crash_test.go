@@ -108,23 +108,55 @@ func (c *crasher) step(st *store, t *tree.Tree) error {
 	return nil
 }
 
+// entry is a random change by one of a few sessions, some of which are not there, or no more.
 func (c *crasher) entry(zxid int64) tree.Entry {
-	e := tree.Entry{Zxid: zxid, TimeMs: zxid, Session: 1}
-	if zxid == 1 {
-		e.Op, e.Body = zk.OpCreateSession, tree.SessionBody{TimeoutMs: 1, Password: []byte("p")}.Append(nil)
+	e := tree.Entry{Zxid: zxid, TimeMs: zxid, Session: 1 + c.rng.Int64N(4)}
+	switch n := c.rng.IntN(16); {
+	case zxid <= 2 || n == 0:
+		e.Op, e.Body = zk.OpCreateSession, tree.SessionBody{TimeoutMs: int32(zxid), Password: []byte("p")}.Append(nil)
+		return e
+	case n == 1:
+		e.Op = zk.OpCloseSession
+		return e
+	case n == 2:
+		acl := []zk.ACL{{Perms: zk.PermAll, ID: zk.ID{Scheme: "world", ID: "anyone"}}, {Perms: 1 + c.rng.Int32N(31), ID: zk.ID{Scheme: "digest", ID: "a:b"}}}
+		e.Op, e.Body = zk.OpSetACL, zk.SetACLRequest{Path: c.path(), ACL: acl, Version: -1}.Append(nil)
+		return e
+	case n < 6:
+		var q zk.MultiRequest
+		for range 1 + c.rng.IntN(4) {
+			op, body := c.change(zxid)
+			m := zk.MultiOp{Op: op}
+			d := zk.NewDecoder(body)
+			switch op {
+			case zk.OpCreate:
+				m.Create.Decode(&d, op)
+			case zk.OpSetData:
+				m.Set.Decode(&d)
+			default:
+				m.Target.Decode(&d)
+			}
+			q.Ops = append(q.Ops, m)
+		}
+		e.Op, e.Body = zk.OpMulti, q.Append(nil)
 		return e
 	}
-	data := bytes.Repeat([]byte{byte(zxid)}, c.rng.IntN(900))
-	path := fmt.Sprintf("/n%d", c.rng.IntN(8))
+	e.Op, e.Body = c.change(zxid)
+	return e
+}
+
+func (c *crasher) path() string { return fmt.Sprintf("/n%d", c.rng.IntN(8)) }
+
+// change is a create (of any kind), a set or a delete.
+func (c *crasher) change(zxid int64) (zk.Op, []byte) {
+	path, data := c.path(), bytes.Repeat([]byte{byte(zxid)}, c.rng.IntN(900))
 	switch c.rng.IntN(3) {
 	case 0:
-		e.Op, e.Body = zk.OpCreate, createBody(path, data, int32(c.rng.IntN(4)))
+		return zk.OpCreate, createBody(path, data, int32(c.rng.IntN(4)))
 	case 1:
-		e.Op, e.Body = zk.OpSetData, setBody(path, data, -1)
-	default:
-		e.Op, e.Body = zk.OpDelete, zk.DeleteRequest{Path: path, Version: -1}.Append(nil)
+		return zk.OpSetData, setBody(path, data, -1)
 	}
-	return e
+	return zk.OpDelete, zk.DeleteRequest{Path: path, Version: -1}.Append(nil)
 }
 
 // crashes runs one seed: lives that end in a crash at a random operation, or by a mere kill.

@@ -20,7 +20,7 @@ import (
 )
 
 // killedEnv makes this test binary a server: "dir address".
-const killedEnv = "PLATTER_TEST_COORDINATOR"
+const killedEnv = "PLATTER_TEST_ZKSERVER"
 
 func TestMain(m *testing.M) {
 	dir, addr, ok := strings.Cut(os.Getenv(killedEnv), " ")

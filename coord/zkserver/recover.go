@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"platter/coord/tree"
+	"platter/io/clock"
 	"platter/io/disk"
 )
 
@@ -26,7 +27,10 @@ func openStore(ctx context.Context, d disk.FS, dir string, log *slog.Logger) (*s
 	if err != nil {
 		return nil, nil, err
 	}
-	st := &store{fs: d, dir: dir, log: log, lock: lock, zeros: make([]byte, growBytes)}
+	st := &store{
+		fs: d, dir: dir, log: log, lock: lock, zeros: make([]byte, growBytes),
+		clock: clock.Real{}, snapRetain: snapRetainMin,
+	}
 	t, err := st.recover(ctx)
 	if err != nil {
 		if st.file != nil {

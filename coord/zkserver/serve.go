@@ -146,11 +146,13 @@ func (s *Server) zxid() int64 {
 func (s *Server) propose(c *conn, q *request, lead bool) error {
 	c.pushWrite()
 	p := &proposal{entry: s.entry(c.session.id, q), conn: c, xid: q.Xid, atMs: q.atMs}
-	ok, leads := s.queue.add(p, lead)
+	ok, leads := s.queue.add(p, lead && s.store.quick.Load())
 	if !ok {
 		return ErrClosed
 	}
 	if leads {
+		c.committing.Store(true)
+		defer c.committing.Store(false)
 		if !s.commit(c) {
 			return s.Err()
 		}

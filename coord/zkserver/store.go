@@ -9,8 +9,10 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"platter/coord/tree"
+	"platter/io/clock"
 	"platter/io/disk"
 )
 
@@ -22,10 +24,14 @@ const (
 	// growBytes is written as zeros ahead of the log's end: a sync inside the file's size is cheaper
 	// than one that moves it.
 	growBytes = 256 << 10
+	// quickSync is a sync beside which a change of goroutines counts. On a slower disk a connection's reader
+	// does not commit: it goes on reading.
+	quickSync = 2 * time.Millisecond
 	// snapAfterBytes of log, or twice the size of the last snapshot if that is more, make a new one due.
 	snapAfterBytes = 8 << 20
-	// snapsKept is how many snapshots stay, with the logs behind the oldest (autopurge.snapRetainCount).
-	snapsKept = 3
+	// snapRetainMin is how many snapshots stay at least, with the logs behind the oldest: ZooKeeper's own
+	// least autopurge.snapRetainCount.
+	snapRetainMin = 3
 )
 
 // store is the data directory: snapshot.<zxid> and log.<zxid>, hexadecimal, with the frames of
@@ -56,7 +62,14 @@ type store struct {
 	zeros []byte
 	since int64 // bytes of log since the last snapshot
 
+	quick   atomic.Bool  // the last sync took less than quickSync
 	snapped atomic.Int64 // the last snapshot's size in bytes
+
+	// Of whoever writes a snapshot:
+	clock      clock.Clock
+	snapRetain int           // at least snapRetainMin
+	purgeEvery time.Duration // 0: after every snapshot; below: never
+	purged     time.Time     // zero: not yet
 }
 
 func hexName(prefix string, zxid int64) string { return fmt.Sprintf("%s%016x", prefix, uint64(zxid)) }
@@ -85,9 +98,11 @@ func (st *store) append(entries []*proposal) error {
 	if err := st.write(b); err != nil {
 		return err
 	}
+	began := time.Now()
 	if err := st.file.Sync(); err != nil {
 		return err
 	}
+	st.quick.Store(time.Since(began) < quickSync)
 	st.pos += int64(len(b))
 	st.since += int64(len(b))
 	return nil
@@ -204,6 +219,15 @@ func (st *store) saveSnapshot(c *tree.Capture) error {
 		return err
 	}
 	st.snapped.Store(size)
+	return st.purgeIfDue()
+}
+
+func (st *store) purgeIfDue() error {
+	now := st.clock.Now()
+	if st.purgeEvery < 0 || !st.purged.IsZero() && now.Sub(st.purged) < st.purgeEvery {
+		return nil
+	}
+	st.purged = now
 	return st.purge()
 }
 
@@ -241,10 +265,10 @@ func (st *store) purge() error {
 	if err != nil {
 		return err
 	}
-	if len(files.snaps) <= snapsKept {
+	if len(files.snaps) <= st.snapRetain {
 		return nil
 	}
-	oldest := files.snaps[len(files.snaps)-snapsKept]
+	oldest := files.snaps[len(files.snaps)-st.snapRetain]
 	for _, zxid := range files.snaps {
 		if zxid < oldest {
 			err = errors.Join(err, st.fs.Remove(filepath.Join(st.dir, hexName(snapPrefix, zxid))))

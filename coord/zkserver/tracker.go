@@ -156,7 +156,7 @@ func (t *tracker) sweep() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.nowMs()
-	if late := now - t.nextMs; late > t.sweepMs() {
+	if late := now - t.nextMs; late > max(t.sweepMs(), lateMs) {
 		t.lostMs.Add(late)
 		now -= late
 		if late > t.pauseMs() {
@@ -168,6 +168,9 @@ func (t *tracker) sweep() time.Duration {
 	for len(t.due) > 0 && t.due[0].dueMs <= now {
 		x := t.due[0]
 		if x.heardMs.Load() > now { // noted while a pause had not been seen yet
+			x.heardMs.Store(now)
+		}
+		if x.conn != nil && x.conn.committing.Load() { // a disk that is slow to sync is not the client's silence
 			x.heardMs.Store(now)
 		}
 		if x.dueMs = x.deadlineMs(); x.dueMs > now {
@@ -189,6 +192,10 @@ func (t *tracker) sweep() time.Duration {
 	t.nextMs = now + wait
 	return time.Duration(wait) * time.Millisecond
 }
+
+// lateMs is how late a sweep may be on a busy machine. With ticks below a second such delays must not add
+// up: a dead session would outlive its timeout by them.
+const lateMs = 50
 
 // sweepMs is the longest time between two sweeps: short beside the shortest timeout, two ticks.
 func (t *tracker) sweepMs() int64 { return max(int64(t.tickMs)/8, 1) }

@@ -78,7 +78,12 @@ type Config struct {
 	AdminAddr, AdminURL string
 	// Initial is the configuration as it was given, for the admin page; secrets are left out.
 	Initial string
-	Log     *slog.Logger
+	// SnapRetain is how many snapshots stay, with the logs that they need (autopurge.snapRetainCount); 3 at
+	// least. PurgeEvery is how often what is older goes (autopurge.purgeInterval); 0: with every new
+	// snapshot; below 0: never.
+	SnapRetain int
+	PurgeEvery time.Duration
+	Log        *slog.Logger
 }
 
 // snapOnCloseBytes of log since the last snapshot make Close write one.
@@ -158,6 +163,8 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if s.store, s.tree, err = openStore(ctx, c.FS, c.Dir, c.Log); err != nil {
 		return nil, fmt.Errorf("coordinator: %w", err)
 	}
+	s.store.clock, s.store.purgeEvery = c.Clock, c.PurgeEvery
+	s.store.snapRetain = max(c.SnapRetain, snapRetainMin)
 	s.sessions = newTracker(c.Clock, c.TickMs, s.expire)
 	s.sessions.restore(s.tree)
 	var lc net.ListenConfig
