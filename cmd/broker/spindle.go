@@ -39,6 +39,9 @@ func spindleParams(c *config.Broker, p spindle.Params) spindle.Params {
 	if v, _ := c.Value("spindle.cold.reads"); v == "off" {
 		p.Cold = false
 	}
+	if v, _ := c.Value("spindle.cold.way"); v != "auto" {
+		p.Buffers = v == "buffers"
+	}
 	override(&p.Lane.RunBytes, c.Int64("spindle.cold.run.bytes"))
 	override(&p.Lane.FirstBytes, c.Int64("spindle.cold.first.bytes"))
 	override(&p.Lane.Depth, c.Int("spindle.cold.depth"))

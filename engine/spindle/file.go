@@ -27,10 +27,36 @@ func ForReaders(f disk.File) disk.File {
 }
 
 func (f *file) ReadAt(p []byte, pos int64) (int, error) {
-	if f.t.known.Load() && !f.t.isHot(pos) {
-		f.t.sp.admit(f.t, f.File, pos, int64(len(p)), true)
+	if !f.t.known.Load() || f.t.isHot(pos) {
+		return f.File.ReadAt(p, pos)
+	}
+	f.t.sp.admit(f.t, f.File, pos, int64(len(p)), true)
+	return f.readAt(p, pos)
+}
+
+// readAt reads what was admitted: from memory of ours, where it is there.
+func (f *file) readAt(p []byte, pos int64) (n int, err error) {
+	if f.t.sp.p.Buffers {
+		if x := f.t.sp.pin(f.t, pos, int64(len(p))); x != nil {
+			defer x.release()
+			for _, part := range x.parts {
+				n += copy(p[n:], part)
+			}
+			return n, nil
+		}
 	}
 	return f.File.ReadAt(p, pos)
+}
+
+// sendTo sends what was admitted.
+func (f *file) sendTo(dst net.Conn, pos, n int64) (int64, error) {
+	if f.t.sp.p.Buffers {
+		if x := f.t.sp.pin(f.t, pos, n); x != nil {
+			defer x.release()
+			return x.parts.WriteTo(dst)
+		}
+	}
+	return f.File.SendTo(dst, pos, n)
 }
 
 func (f *file) WriteV(bufs [][]byte, pos int64) (int64, error) {
@@ -68,7 +94,7 @@ func (r *reading) Close() error              { return (*file)(r).Close() }
 // ReadAt reads in its turn.
 func (r *reading) ReadAt(p []byte, pos int64) (n int, err error) {
 	_, err = r.serve(pos, int64(len(p)), func(at, piece int64) (int64, error) {
-		got, err := r.File.ReadAt(p[at-pos:at-pos+piece], at)
+		got, err := (*file)(r).readAt(p[at-pos:at-pos+piece], at)
 		n += got
 		return int64(got), err
 	})
@@ -77,7 +103,7 @@ func (r *reading) ReadAt(p []byte, pos int64) (n int, err error) {
 
 // SendTo sends in its turn.
 func (r *reading) SendTo(dst net.Conn, pos, n int64) (int64, error) {
-	return r.serve(pos, n, func(at, piece int64) (int64, error) { return r.File.SendTo(dst, at, piece) })
+	return r.serve(pos, n, func(at, piece int64) (int64, error) { return (*file)(r).sendTo(dst, at, piece) })
 }
 
 // serve gives [pos, pos+n) to give: at once when it is in the cache, else piece by piece, each when the lane has it.

@@ -16,19 +16,22 @@ const (
 
 var fills = sync.Pool{New: func() any { b := make([]byte, fillBytes); return &b }}
 
-// read brings a run into the page cache and returns how much of it is there.
-func (sp *Spindle) read(t *tracked, pos, n int64) (got int64) {
+// read brings a run into the page cache, or into chunks, and returns how much of it is there.
+func (sp *Spindle) read(t *tracked, pos, n int64) (chunks []*chunk, got int64) {
 	path := t.name()
 	if path == "" {
-		return 0
+		return nil, 0
 	}
 	f, err := sp.fs.Open(path, disk.ReadOnly)
 	if err != nil {
-		return 0
+		return nil, 0
 	}
 	defer f.Close()
-	if sp.fs.Caps(path).Advise {
-		return sp.readAhead(f, pos, n)
+	switch {
+	case sp.p.Buffers:
+		return sp.readChunks(f, pos, n)
+	case sp.fs.Caps(path).Advise:
+		return nil, sp.readAhead(f, pos, n)
 	}
 	buf := fills.Get().(*[]byte)
 	defer fills.Put(buf)
@@ -39,7 +42,7 @@ func (sp *Spindle) read(t *tracked, pos, n int64) (got int64) {
 			break
 		}
 	}
-	return got
+	return nil, got
 }
 
 // readAhead has the kernel read a run by itself, all of it under way at once, and waits for it with one byte out of

@@ -140,7 +140,7 @@ func (sp *Spindle) backgroundTurn(n int64) (end func()) {
 	sp.mu.Unlock()
 	return func() {
 		if given > 0 {
-			sp.done(given, 0)
+			sp.done(given)
 		}
 	}
 }

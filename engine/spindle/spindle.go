@@ -23,6 +23,7 @@
 package spindle
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,7 +95,12 @@ func (sp *Spindle) act(tell func(now time.Duration)) {
 	}
 	drops := make([]dropped, 0, len(out.Drops))
 	for _, d := range out.Drops {
-		if t := sp.files[d.File]; t != nil {
+		t := sp.files[d.File]
+		switch {
+		case t == nil:
+		case sp.p.Buffers:
+			t.leave(d.Pos, d.Pos+d.N, false)
+		default:
 			drops = append(drops, dropped{t, d.Pos, d.N})
 		}
 	}
@@ -103,6 +109,7 @@ func (sp *Spindle) act(tell func(now time.Duration)) {
 		if t := sp.files[id]; t != nil && !sp.lane.Knows(id) {
 			delete(sp.files, id)
 			t.known.Store(false)
+			t.leave(0, math.MaxInt64, true)
 			gone = append(gone, t)
 		}
 	}
@@ -136,21 +143,30 @@ func (sp *Spindle) start(r lane.Run) {
 			sp.wake(r.Ask)
 			return
 		}
-		go sp.done(r.ID, 0) // he has given up meanwhile
+		go sp.done(r.ID) // he has given up meanwhile
 		return
 	}
 	t := sp.files[r.File]
 	go func() {
+		var chunks []*chunk
 		got := int64(0)
 		if t != nil {
-			got = sp.read(t, r.Pos, r.N)
+			chunks, got = sp.read(t, r.Pos, r.N)
 		}
-		sp.done(r.ID, got)
+		sp.act(func(now time.Duration) {
+			if sp.lane.Done(now, r.ID, got) {
+				t.keep(chunks)
+				return
+			}
+			for _, c := range chunks {
+				c.free()
+			}
+		})
 	}()
 }
 
-func (sp *Spindle) done(id lane.RunID, got int64) {
-	sp.act(func(now time.Duration) { sp.lane.Done(now, id, got) })
+func (sp *Spindle) done(id lane.RunID) {
+	sp.act(func(now time.Duration) { sp.lane.Done(now, id, 0) })
 }
 
 // setTimer sees to it that the lane is asked again in time; mu is held.
@@ -245,7 +261,10 @@ func (sp *Spindle) took(t *tracked, pos, n int64) {
 // forget tells the lane that a file was cut at pos, or is gone.
 func (sp *Spindle) forget(t *tracked, pos int64) {
 	if t.known.Load() {
-		sp.act(func(time.Duration) { sp.lane.Forget(t.id, pos) })
+		sp.act(func(time.Duration) {
+			sp.lane.Forget(t.id, pos)
+			t.leave(pos, math.MaxInt64, true)
+		})
 	}
 }
 

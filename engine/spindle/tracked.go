@@ -16,6 +16,7 @@ type tracked struct {
 	known atomic.Bool // the lane knows it
 
 	wroteAt atomic.Int64 // when last, in the lane's time
+	chunks  []*chunk     // what of it is in memory of ours; guarded by the spindle's lock
 
 	mu    sync.Mutex
 	path  string // "": it was removed

@@ -214,11 +214,11 @@ func (l *Lane) Took(now time.Duration, id FileID, pos, n int64) {
 }
 
 // Done says that a run has ended with its first got bytes read. Fewer than asked for: the file ended, or could
-// not be read; those who wait for more find out by themselves.
-func (l *Lane) Done(now time.Duration, id RunID, got int64) {
+// not be read; those who wait for more find out by themselves. False: what was read is of no use any more.
+func (l *Lane) Done(now time.Duration, id RunID, got int64) bool {
 	fl := l.flying[id]
 	if fl == nil {
-		return
+		return false
 	}
 	delete(l.flying, id)
 	took := max(now-fl.began, 0)
@@ -228,7 +228,7 @@ func (l *Lane) Done(now time.Duration, id RunID, got int64) {
 		l.freeAt = now + took*time.Duration(100-l.p.SharePercent)/time.Duration(l.p.SharePercent)
 	}
 	if fl.run.Background {
-		return
+		return false
 	}
 	if took > 0 && got > 0 {
 		rate := float64(got) / took.Seconds()
@@ -241,7 +241,7 @@ func (l *Lane) Done(now time.Duration, id RunID, got int64) {
 	s.flying = false
 	f := l.files[fl.run.File]
 	if f == nil || f != s.file { // forgotten meanwhile
-		return
+		return false
 	}
 	if fl.void {
 		got = 0
@@ -255,6 +255,7 @@ func (l *Lane) Done(now time.Duration, id RunID, got int64) {
 		l.want(other) // it may have waited for this very run
 	}
 	l.tidy(f)
+	return got > 0
 }
 
 // Busy says that somebody else writes to the device.
