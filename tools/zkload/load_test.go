@@ -65,9 +65,6 @@ func TestCrowd(t *testing.T) {
 
 // TestWipe: what is there goes, but for ZooKeeper's own.
 func TestWipe(t *testing.T) {
-	if os.Getenv("PLATTER_ZK_FULL") == "" {
-		t.Skip("some operations are not there yet")
-	}
 	addr := zktest.Ours(t, zkserver.Config{})
 	load(t, addr, "create")
 	if err := wipe(&options{addr: addr}); err != nil {

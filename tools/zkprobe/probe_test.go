@@ -43,9 +43,6 @@ func fields(addr string, out *strings.Builder) error { return ProbeFields(addr, 
 
 // TestLikeApache: our server prints what Apache's printed.
 func TestLikeApache(t *testing.T) {
-	if os.Getenv("PLATTER_ZK_FULL") == "" {
-		t.Skip("some operations are not there yet")
-	}
 	got := probed(t, cases, zktest.Ours(t, zkserver.Config{}))
 	if d := cmp.Diff(steady(recorded(t, "apache-3.8.0.txt")), steady(got)); d != "" {
 		t.Errorf("-Apache +ours\n%s", d)
@@ -54,9 +51,6 @@ func TestLikeApache(t *testing.T) {
 
 // TestFieldsLikeApache: the four-letter words tell the same things.
 func TestFieldsLikeApache(t *testing.T) {
-	if os.Getenv("PLATTER_ZK_FULL") == "" {
-		t.Skip("some operations are not there yet")
-	}
 	got := probed(t, fields, zktest.Ours(t, zkserver.Config{}))
 	if d := cmp.Diff(steady(recorded(t, "fields-3.8.0.txt")), steady(got)); d != "" {
 		t.Errorf("-Apache +ours\n%s", d)

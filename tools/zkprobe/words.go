@@ -23,8 +23,9 @@ func (p *probe) words() {
 	}
 }
 
-// allWords are what ProbeFields asks, in this order. crst, srst and stmk change what others tell.
-var allWords = []string{"ruok", "isro", "conf", "envi", "srvr", "stat", "cons", "dump", "dirs", "hash", "wchs", "wchc", "wchp",
+// allWords are what ProbeFields asks, in this order: crst, srst and stmk change what others tell. hash is not among
+// them: it lists digests of the tree that only servers of the same kind can compare.
+var allWords = []string{"ruok", "isro", "conf", "envi", "srvr", "stat", "cons", "dump", "dirs", "wchs", "wchc", "wchp",
 	"mntr", "gtmk", "stmk", "crst", "srst", "nope"}
 
 // ProbeFields writes the shape of every four-letter word's answer: each line with its values masked, sorted and without
@@ -47,7 +48,11 @@ func ProbeFields(addr string, w io.Writer) (err error) {
 	}
 	s.call(zkwire.OpGetData, zkwire.PathWatch("/zkprobe-fields", true))
 	for _, q := range allWords {
-		answer, err := zkwire.Word(addr, q)
+		sent := q
+		if q == "stmk" { // the mask follows
+			sent += "\x00\x00\x00\x00\x00\x00\x01\x32"
+		}
+		answer, err := zkwire.Word(addr, sent)
 		must(err)
 		for _, line := range Shape(q, answer) {
 			fmt.Fprintf(w, "%s: %s\n", q, line)
