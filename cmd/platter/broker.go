@@ -19,14 +19,11 @@ import (
 
 // brokerFlags are the command line of `platter broker`.
 type brokerFlags struct {
-	config    string
-	set       []string
+	processFlags
 	listeners string
 	data      []string
 	zookeeper string
 	backend   string
-	logLevel  string
-	logFormat string
 	explainIO bool
 }
 
@@ -85,15 +82,9 @@ func runBroker(ctx context.Context, f brokerFlags, stdout, stderr io.Writer) err
 
 // load reads the settings and logs what is to be warned of.
 func (f brokerFlags) load(log *slog.Logger) (*config.Broker, error) {
-	props := map[string]string{}
-	if f.config != "" {
-		text, err := os.ReadFile(f.config)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		if props, err = config.ParseProperties(text); err != nil {
-			return nil, usagef("%s: %v", f.config, err)
-		}
+	props, err := f.properties()
+	if err != nil {
+		return nil, err
 	}
 	overrides, err := f.overrides()
 	if err != nil {
@@ -124,13 +115,9 @@ func (e configError) Error() string {
 }
 
 func (f brokerFlags) overrides() (map[string]string, error) {
-	out := map[string]string{}
-	for _, s := range f.set {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" {
-			return nil, usagef("--set %s: not name=value", s)
-		}
-		out[strings.TrimSpace(name)] = value
+	out, err := f.settings()
+	if err != nil {
+		return nil, err
 	}
 	for name, value := range map[string]string{
 		"listeners": f.listeners, "log.dirs": strings.Join(f.data, ","),
@@ -141,21 +128,6 @@ func (f brokerFlags) overrides() (map[string]string, error) {
 		}
 	}
 	return out, nil
-}
-
-func (f brokerFlags) logger(w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
-		return nil, usagef("--log-level %s: not one of debug, info, warn, error", f.logLevel)
-	}
-	opts := &slog.HandlerOptions{Level: level}
-	switch f.logFormat {
-	case "text":
-		return slog.New(slog.NewTextHandler(w, opts)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, opts)), nil
-	}
-	return nil, usagef("--log-format %s: not one of text, json", f.logFormat)
 }
 
 // sameSignal is how soon after the first signal another one is taken for the same: timeout(1), make and a
@@ -173,7 +145,7 @@ func untilSignal(ctx context.Context, log *slog.Logger) (context.Context, func()
 	go func() {
 		select {
 		case s := <-signals:
-			log.Info("told to stop; once more ends the broker at once", "signal", s.String())
+			log.Info("told to stop; once more ends the process at once", "signal", s.String())
 			cancel()
 		case <-ctx.Done():
 			return

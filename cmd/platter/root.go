@@ -72,6 +72,7 @@ Start one with 'platter broker', then point any Kafka client at 127.0.0.1:9092.`
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(
 		brokerCommand(),
+		coordCommand(),
 		topicCommand(),
 		configCommand(),
 		clusterCommand(),

@@ -12,49 +12,70 @@ import (
 )
 
 func settingsCommand() *cobra.Command {
-	var topic, all, asJSON bool
+	var topic, coord, all, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "settings [NAME...]",
 		Short: "List the settings: default, range, and what becomes of each here",
 		Example: `  platter settings                    the broker's settings that have an effect
   platter settings --topic            a topic's
+  platter settings --coord            those of 'platter coord'
   platter settings --all              also those that Kafka has and Platter ignores or refuses
   platter settings log.retention.ms   one of them`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			defs, err := chooseSettings(args, topic, all)
+			kind := brokerSettings
+			switch {
+			case topic && coord:
+				return usagef("--topic or --coord, not both")
+			case topic:
+				kind = topicSettings
+			case coord:
+				kind = coordSettings
+			}
+			defs, err := kind.choose(args, all)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return writeSettingsJSON(cmd.OutOrStdout(), defs, topic)
+				return writeSettingsJSON(cmd.OutOrStdout(), defs, kind)
 			}
-			return writeSettings(cmd.OutOrStdout(), defs, topic)
+			return writeSettings(cmd.OutOrStdout(), defs, kind)
 		},
 	}
 	cmd.Flags().BoolVar(&topic, "topic", false, "the settings of topics")
+	cmd.Flags().BoolVar(&coord, "coord", false, "the settings of the coordinator alone")
 	cmd.Flags().BoolVar(&all, "all", false, "also settings without effect here")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
 	return cmd
 }
 
-// chooseSettings finds the named settings, or all of a kind.
-func chooseSettings(names []string, topic, all bool) ([]config.Def, error) {
-	defs, find := config.BrokerDefs(), config.BrokerDef
-	if topic {
-		defs, find = config.TopicDefs(), config.Topic
-	}
+// settingsKind is whose settings are meant.
+type settingsKind struct {
+	whose string // "topics"
+	flag  string // that asks for them; "": none is needed
+	list  func() []config.Def
+	find  func(string) (config.Def, bool)
+}
+
+var (
+	brokerSettings = settingsKind{"brokers", "", config.BrokerDefs, config.BrokerDef}
+	topicSettings  = settingsKind{"topics", "--topic", config.TopicDefs, config.Topic}
+	coordSettings  = settingsKind{"the coordinator", "--coord", config.CoordinatorDefs, config.CoordinatorDef}
+)
+
+// choose finds the named settings, or all.
+func (k settingsKind) choose(names []string, all bool) ([]config.Def, error) {
 	var out []config.Def
 	for _, name := range names {
-		d, ok := find(name)
+		d, ok := k.find(name)
 		if !ok {
-			return nil, noSetting(name, topic)
+			return nil, noSetting(name)
 		}
 		out = append(out, d)
 	}
 	if len(names) > 0 {
 		return out, nil
 	}
-	for _, d := range defs {
+	for _, d := range k.list() {
 		if all || d.Support == config.Supported {
 			out = append(out, d)
 		}
@@ -62,23 +83,27 @@ func chooseSettings(names []string, topic, all bool) ([]config.Def, error) {
 	return out, nil
 }
 
-// noSetting says that there is no such setting, and where there is one: brokers and topics have their own.
-func noSetting(name string, topic bool) error {
-	if _, ok := config.Topic(name); ok {
-		return usagef("%s is a setting of topics: add --topic", name)
-	}
-	if _, ok := config.BrokerDef(name); ok && topic {
-		return usagef("%s is a setting of brokers: leave --topic out", name)
+// noSetting says that there is no such setting, and where there is one: brokers, topics and the coordinator have
+// their own.
+func noSetting(name string) error {
+	for _, k := range []settingsKind{topicSettings, brokerSettings, coordSettings} {
+		if _, ok := k.find(name); !ok {
+			continue
+		}
+		if k.flag == "" {
+			return usagef("%s is a setting of %s: leave --topic and --coord out", name, k.whose)
+		}
+		return usagef("%s is a setting of %s: add %s", name, k.whose, k.flag)
 	}
 	return usagef("no setting is called %q", name)
 }
 
-// atRunTime says whether a setting can be changed while the broker runs: all of a topic's can.
-func atRunTime(d config.Def, topic bool) bool {
-	return d.Support == config.Supported && (topic || config.IsDynamic(d.Name))
+// atRunTime says whether a setting can be changed while the process runs: all of a topic's can.
+func (k settingsKind) atRunTime(d config.Def) bool {
+	return d.Support == config.Supported && (k.whose == topicSettings.whose || k.whose == brokerSettings.whose && config.IsDynamic(d.Name))
 }
 
-func writeSettings(w io.Writer, defs []config.Def, topic bool) error {
+func writeSettings(w io.Writer, defs []config.Def, kind settingsKind) error {
 	for _, d := range defs {
 		value := d.Default
 		if d.Null {
@@ -92,7 +117,7 @@ func writeSettings(w io.Writer, defs []config.Def, topic bool) error {
 		if here := supportText(d); here != "" {
 			doc += " Here: " + here + "."
 		}
-		if !topic && atRunTime(d, topic) {
+		if kind.whose != topicSettings.whose && kind.atRunTime(d) {
 			doc += " Can change at run time."
 		}
 		if _, err := fmt.Fprintf(w, "%s\n    %s\n", line, doc); err != nil {
@@ -113,7 +138,7 @@ func supportText(d config.Def) string {
 	return ""
 }
 
-func writeSettingsJSON(w io.Writer, defs []config.Def, topic bool) error {
+func writeSettingsJSON(w io.Writer, defs []config.Def, kind settingsKind) error {
 	type row struct {
 		Name    string  `json:"name"`
 		Default *string `json:"default"`
@@ -125,7 +150,7 @@ func writeSettingsJSON(w io.Writer, defs []config.Def, topic bool) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	for _, d := range defs {
-		r := row{Name: d.Name, Valid: d.Valid, Doc: d.Doc, Here: supportText(d), Dynamic: atRunTime(d, topic)}
+		r := row{Name: d.Name, Valid: d.Valid, Doc: d.Doc, Here: supportText(d), Dynamic: kind.atRunTime(d)}
 		if r.Here == "" {
 			r.Here = "supported"
 		}

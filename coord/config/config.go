@@ -80,3 +80,9 @@ func BrokerDef(name string) (Def, bool) { return brokerTable.find(name) }
 
 // BrokerDefs lists all broker settings, by name.
 func BrokerDefs() []Def { return brokerTable.list() }
+
+// CoordinatorDef finds the definition of one of the coordinator's settings, those of a zoo.cfg.
+func CoordinatorDef(name string) (Def, bool) { return coordTable.find(name) }
+
+// CoordinatorDefs lists all of them, by name.
+func CoordinatorDefs() []Def { return coordTable.list() }

@@ -16,6 +16,7 @@ import (
 //	topic                  a topic's overrides; prints what is wrong with them, else "ok"
 //	log                    the engine's settings for the last topic, in Go's form
 //	topic-show             names: effective value and source for the last topic
+//	coordinator            a zoo.cfg, likewise; then what was set, and where it listens
 //	listeners              listeners, advertised listeners, the brokers' one
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/scripts", func(t *testing.T, path string) {
@@ -27,6 +28,8 @@ func TestTranscripts(t *testing.T) {
 				var out string
 				b, out = load(t, d)
 				return out
+			case "coordinator":
+				return loadCoordinator(t, d)
 			case "show":
 				return show(d.Input, b.Value)
 			case "topic":
@@ -48,25 +51,32 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-func load(t *testing.T, d *datadriven.TestData) (*Broker, string) {
-	text := d.Input
-	if d.HasArg("file") {
-		var name string
-		d.ScanArgs(t, "file", &name)
-		data, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text = string(data)
+func loadCoordinator(t *testing.T, d *datadriven.TestData) string {
+	c, warnings, err := LoadCoordinator(parse(t, input(t, d)), nil)
+	out := told(warnings, err)
+	if err != nil {
+		return out
 	}
-	var set map[string]string
-	if d.HasArg("set") {
-		var pair string
-		d.ScanArgs(t, "set", &pair)
-		k, v, _ := strings.Cut(pair, ":")
-		set = map[string]string{k: v}
+	low, high := c.SessionTimeouts()
+	return fmt.Sprintf("%s%slistens on %s, admin page %q, timeouts %d..%d ms\n", out, c.Text(), c.Listener(), c.Admin(), low, high)
+}
+
+// input is a script's text, or that of the file that it names.
+func input(t *testing.T, d *datadriven.TestData) string {
+	if !d.HasArg("file") {
+		return d.Input
 	}
-	b, warnings, err := Load(parse(t, text), set)
+	var name string
+	d.ScanArgs(t, "file", &name)
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// told is what was warned of and refused, a line each.
+func told(warnings []string, err error) string {
 	var out strings.Builder
 	for _, w := range warnings {
 		fmt.Fprintf(&out, "warning: %s\n", w)
@@ -75,9 +85,24 @@ func load(t *testing.T, d *datadriven.TestData) (*Broker, string) {
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			fmt.Fprintf(&out, "error: %s\n", line)
 		}
-		return nil, out.String()
 	}
-	return b, out.String() + "ok\n"
+	return out.String()
+}
+
+func load(t *testing.T, d *datadriven.TestData) (*Broker, string) {
+	var set map[string]string
+	if d.HasArg("set") {
+		var pair string
+		d.ScanArgs(t, "set", &pair)
+		k, v, _ := strings.Cut(pair, ":")
+		set = map[string]string{k: v}
+	}
+	b, warnings, err := Load(parse(t, input(t, d)), set)
+	out := told(warnings, err)
+	if err != nil {
+		return nil, out
+	}
+	return b, out + "ok\n"
 }
 
 func parse(t *testing.T, text string) map[string]string {
@@ -105,7 +130,7 @@ func TestTables(t *testing.T) {
 		name string
 		defs []Def
 		want int // Kafka 3.9's number of settings, at least
-	}{{"topic", TopicDefs(), 36}, {"broker", BrokerDefs(), 328}} {
+	}{{"topic", TopicDefs(), 36}, {"broker", BrokerDefs(), 328}, {"coordinator", CoordinatorDefs(), 100}} {
 		if len(kind.defs) < kind.want {
 			t.Errorf("%d %s settings, Kafka has %d", len(kind.defs), kind.name, kind.want)
 		}

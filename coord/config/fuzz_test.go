@@ -68,3 +68,35 @@ func FuzzTopic(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCoordinator: whatever a zoo.cfg says, it is refused or every setting can be read.
+func FuzzCoordinator(f *testing.F) {
+	text, err := os.ReadFile("testdata/debian-zoo.cfg")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Add([]byte("tickTime=1\nminSessionTimeout=5\nzookeeper.snapCount=7\nserver.1=a:1:2\nadmin.commandURL=/x\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		props, err := ParseProperties(text)
+		if err != nil {
+			return
+		}
+		c, _, err := LoadCoordinator(props, nil)
+		if err != nil {
+			return
+		}
+		for _, d := range CoordinatorDefs() {
+			v := c.Value(d.Name)
+			if err := d.Check(v); err != nil && v != "" && d.Support == Supported {
+				t.Errorf("%s=%s was let in: %v", d.Name, v, err)
+			}
+		}
+		if low, high := c.SessionTimeouts(); low > high {
+			t.Errorf("timeouts from %d to %d", low, high)
+		}
+		c.Listener()
+		c.Admin()
+		c.Text()
+	})
+}

@@ -12,6 +12,7 @@ var tableFiles embed.FS
 
 var (
 	topicTable  = mustTable("topic")
+	coordTable  = mustTable("coordinator")
 	brokerTable = mustTable("log", "net", "cluster", "groups", "security", "elsewhere", "platter")
 )
 

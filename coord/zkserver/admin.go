@@ -79,6 +79,10 @@ func (s *Server) startAdmin(ctx context.Context) error {
 	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", s.config.AdminAddr)
+	if err != nil && s.config.AdminOptional {
+		s.log.Warn("coordinator: no admin page", "err", err)
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("coordinator: admin page: %w", err)
 	}

@@ -94,7 +94,7 @@ func (s *Server) adminSrvr(*http.Request) ([]field, error) {
 	return []field{
 		{"version", fullVersion()}, {"read_only", false},
 		{"server_stats", object{
-			{"packets_sent", r.sent}, {"packets_received", r.received}, {"fsync_threshold_exceed_count", 0},
+			{"packets_sent", r.sent}, {"packets_received", r.received}, {"fsync_threshold_exceed_count", s.stats.slowSyncs.Load()},
 			{"client_response_stats", sizes}, {"data_dir_size", c.dirBytes}, {"log_dir_size", c.logBytes},
 			{"provider_null", false}, {"server_state", "standalone"}, {"last_processed_zxid", r.zxid},
 			{"outstanding_requests", r.outstanding}, {"avg_latency", r.meanMs}, {"max_latency", r.maxMs},

@@ -174,7 +174,7 @@ func (s *Server) commit(own *conn) bool {
 	began := s.sessions.nowMs()
 	switch err := s.store.append(s.batch); {
 	case err == nil:
-		s.stats.synced(len(s.batch), s.sessions.nowMs()-began)
+		s.synced(len(s.batch), s.sessions.nowMs()-began)
 		s.touched = s.applyBatch(s.batch, s.touched[:0])
 	case errors.Is(err, errFull):
 		s.log.Error("coordinator: writes are refused", "count", len(s.batch), "err", err)

@@ -56,7 +56,7 @@ func (c *crasher) check(got *tree.Tree) error {
 // live opens the store, checks it, and works on it until the disk fails or steps are done. The error is
 // a finding; a crash is none.
 func (c *crasher) live(steps int) error {
-	st, t, err := openStore(context.Background(), c.fs, "/data/zk", quiet)
+	st, t, err := openStore(context.Background(), c.fs, "/data/zk", "", quiet)
 	if err != nil {
 		return c.finding(err)
 	}

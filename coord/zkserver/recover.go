@@ -18,28 +18,53 @@ import (
 	"platter/io/disk"
 )
 
-// openStore locks the data directory and gives the tree that it holds, everything in it durable.
-func openStore(ctx context.Context, d disk.FS, dir string, log *slog.Logger) (*store, *tree.Tree, error) {
-	if err := disk.MkdirAllSync(d, dir); err != nil {
-		return nil, nil, err
-	}
-	lock, err := d.Lock(filepath.Join(dir, lockName))
-	if err != nil {
-		return nil, nil, err
+// openStore locks the data directories and gives the tree that they hold, everything in it durable. logDir is
+// where the log is; "": in dir too.
+func openStore(ctx context.Context, d disk.FS, dir, logDir string, log *slog.Logger) (*store, *tree.Tree, error) {
+	if logDir == "" {
+		logDir = dir
 	}
 	st := &store{
-		fs: d, dir: dir, log: log, lock: lock, zeros: make([]byte, growBytes),
+		fs: d, dir: dir, logDir: logDir, log: log, zeros: make([]byte, growBytes),
 		clock: clock.Real{}, snapRetain: snapRetainMin,
+	}
+	for _, dir := range st.dirs() {
+		if err := disk.MkdirAllSync(d, dir); err != nil {
+			st.unlock()
+			return nil, nil, err
+		}
+		lock, err := d.Lock(filepath.Join(dir, lockName))
+		if err != nil {
+			st.unlock()
+			return nil, nil, err
+		}
+		st.locks = append(st.locks, lock)
 	}
 	t, err := st.recover(ctx)
 	if err != nil {
 		if st.file != nil {
 			st.file.Close()
 		}
-		lock.Close()
+		st.unlock()
 		return nil, nil, err
 	}
 	return st, t, nil
+}
+
+// dirs are the directories, once each.
+func (st *store) dirs() []string {
+	if filepath.Clean(st.dir) == filepath.Clean(st.logDir) {
+		return []string{st.dir}
+	}
+	return []string{st.dir, st.logDir}
+}
+
+func (st *store) unlock() error {
+	var err error
+	for _, l := range st.locks {
+		err = errors.Join(err, l.Close())
+	}
+	return err
 }
 
 // files are the directory's, by the zxid of their name, ascending.
@@ -48,20 +73,31 @@ type files struct {
 	tmp         []string
 }
 
+// errMisplaced: dataLogDir was changed, and the files stayed where they were.
+var errMisplaced = errors.New("is not where dataDir and dataLogDir say: move it, or set them as they were")
+
 func (st *store) list() (files, error) {
 	var fl files
-	entries, err := st.fs.ReadDir(st.dir)
-	if err != nil {
-		return fl, err
-	}
-	for _, e := range entries {
-		switch {
-		case strings.HasSuffix(e.Name, tmpSuffix):
-			fl.tmp = append(fl.tmp, e.Name)
-		case strings.HasPrefix(e.Name, snapPrefix):
-			fl.snaps = appendZxid(fl.snaps, e.Name[len(snapPrefix):])
-		case strings.HasPrefix(e.Name, logPrefix):
-			fl.logs = appendZxid(fl.logs, e.Name[len(logPrefix):])
+	for _, dir := range st.dirs() {
+		entries, err := st.fs.ReadDir(dir)
+		if err != nil {
+			return fl, err
+		}
+		for _, e := range entries {
+			home := dir
+			switch {
+			case strings.HasSuffix(e.Name, tmpSuffix):
+				fl.tmp = append(fl.tmp, filepath.Join(dir, e.Name))
+			case strings.HasPrefix(e.Name, snapPrefix):
+				home = st.dir
+				fl.snaps = appendZxid(fl.snaps, e.Name[len(snapPrefix):])
+			case strings.HasPrefix(e.Name, logPrefix):
+				home = st.logDir
+				fl.logs = appendZxid(fl.logs, e.Name[len(logPrefix):])
+			}
+			if home != dir && len(st.dirs()) > 1 {
+				return fl, fmt.Errorf("%s %w", filepath.Join(dir, e.Name), errMisplaced)
+			}
 		}
 	}
 	slices.Sort(fl.snaps)
@@ -83,11 +119,13 @@ func (st *store) recover(ctx context.Context) (*tree.Tree, error) {
 		return nil, err
 	}
 	for _, name := range fl.tmp {
-		st.fs.Remove(filepath.Join(st.dir, name))
+		st.fs.Remove(name)
 	}
 	if len(fl.snaps)+len(fl.logs) == 0 {
-		if err := st.syncAncestors(); err != nil {
-			return nil, err
+		for _, dir := range st.dirs() {
+			if err := st.syncAncestors(dir); err != nil {
+				return nil, err
+			}
 		}
 	}
 	t, err := st.newestSnapshot(fl)
@@ -111,8 +149,8 @@ func (st *store) recover(ctx context.Context) (*tree.Tree, error) {
 
 // syncAncestors makes the way to a fresh directory durable: an earlier start may have made it, and died
 // before it was.
-func (st *store) syncAncestors() error {
-	for dir := filepath.Clean(st.dir); ; {
+func (st *store) syncAncestors(dir string) error {
+	for dir := filepath.Clean(dir); ; {
 		parent := filepath.Dir(dir)
 		if parent == dir {
 			return nil
@@ -189,7 +227,7 @@ func damaged(path string, pos int64, err error) error {
 
 // replay applies a log's entries past the tree's zxid; the last log stays open for appending.
 func (st *store) replay(t *tree.Tree, first int64, last bool) error {
-	path := filepath.Join(st.dir, hexName(logPrefix, first))
+	path := filepath.Join(st.logDir, hexName(logPrefix, first))
 	f, err := st.fs.Open(path, disk.ReadWrite)
 	if err != nil {
 		return err
@@ -206,7 +244,7 @@ func (st *store) replay(t *tree.Tree, first int64, last bool) error {
 		if err := st.fs.Remove(path); err != nil {
 			return err
 		}
-		return st.fs.SyncDir(st.dir)
+		return st.fs.SyncDir(st.logDir)
 	}
 	if err != nil {
 		return damaged(path, 0, err)
@@ -270,7 +308,7 @@ func (st *store) resume(f disk.File, s *scanner) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	return st.fs.SyncDir(st.dir)
+	return st.fs.SyncDir(st.logDir)
 }
 
 // applyFrame applies a frame's entries, but for those that the tree has already.

@@ -61,12 +61,11 @@ type settingsReport struct {
 }
 
 func (s *Server) settings() settingsReport {
-	r := settingsReport{dir: s.config.Dir, logDir: s.config.Dir}
+	r := settingsReport{dir: s.store.dir, logDir: s.store.logDir}
 	if a, ok := s.ln.Addr().(*net.TCPAddr); ok {
 		r.port = a.Port
 	}
-	r.dirBytes = s.dirBytes(r.dir)
-	r.logBytes = r.dirBytes
+	r.dirBytes, r.logBytes = s.dirBytes(r.dir), s.dirBytes(r.logDir)
 	return r
 }
 

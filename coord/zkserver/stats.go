@@ -19,6 +19,7 @@ type stats struct {
 	bytesReceived atomic.Int64
 	expired       atomic.Int64 // sessions
 	snapshots     atomic.Int64
+	slowSyncs     atomic.Int64
 	syncs         summary // milliseconds of the log's syncs
 	batches       summary // writes that one sync covered
 	namespaces    namespaces
@@ -47,9 +48,13 @@ func (s *stats) read(ms int64)  { s.reads.add(ms) }
 func (s *stats) wrote(ms int64) { s.writes.add(ms) }
 
 // synced counts one sync of the log, with its write, and what it covered.
-func (s *stats) synced(writes int, ms int64) {
-	s.batches.add(int64(writes))
-	s.syncs.add(ms)
+func (s *Server) synced(writes int, ms int64) {
+	s.stats.batches.add(int64(writes))
+	s.stats.syncs.add(ms)
+	if limit := s.config.SyncWarn.Milliseconds(); limit > 0 && ms > limit {
+		s.stats.slowSyncs.Add(1)
+		s.log.Warn("coordinator: a sync of the log was slow", "ms", ms, "writes", writes)
+	}
 }
 
 // replied counts a reply's size.

@@ -49,18 +49,20 @@ const (
 //
 // The committer alone appends and rolls; one goroutine at a time writes a snapshot.
 type store struct {
-	fs   disk.FS
-	dir  string
-	log  *slog.Logger
-	lock io.Closer
+	fs     disk.FS
+	dir    string // of snapshots
+	logDir string
+	log    *slog.Logger
+	locks  []io.Closer
 
-	file  disk.File // the last log; nil until something is written
-	salt  uint32
-	pos   int64 // where the next frame goes
-	end   int64 // the file's size: zeros from pos on
-	frame []byte
-	zeros []byte
-	since int64 // bytes of log since the last snapshot
+	file   disk.File // the last log; nil until something is written
+	salt   uint32
+	pos    int64 // where the next frame goes
+	end    int64 // the file's size: zeros from pos on
+	frame  []byte
+	zeros  []byte
+	since  int64 // bytes of log since the last snapshot
+	writes int   // and entries, of those that this process wrote
 
 	quick   atomic.Bool  // the last sync took less than quickSync
 	snapped atomic.Int64 // the last snapshot's size in bytes
@@ -68,6 +70,7 @@ type store struct {
 	// Of whoever writes a snapshot:
 	clock      clock.Clock
 	snapRetain int           // at least snapRetainMin
+	snapCount  int           // entries that make a snapshot due; 0: bytes alone do
 	purgeEvery time.Duration // 0: after every snapshot; below: never
 	purged     time.Time     // zero: not yet
 }
@@ -105,6 +108,7 @@ func (st *store) append(entries []*proposal) error {
 	st.quick.Store(time.Since(began) < quickSync)
 	st.pos += int64(len(b))
 	st.since += int64(len(b))
+	st.writes += len(entries)
 	return nil
 }
 
@@ -141,7 +145,7 @@ func (st *store) write(b []byte) error {
 
 // create starts the log whose first entry has zxid.
 func (st *store) create(zxid int64) error {
-	path := filepath.Join(st.dir, hexName(logPrefix, zxid))
+	path := filepath.Join(st.logDir, hexName(logPrefix, zxid))
 	var salt [4]byte
 	rand.Read(salt[:])
 	head := fileHeader{logMagic, binary.BigEndian.Uint32(salt[:]), zxid}
@@ -177,13 +181,13 @@ func (st *store) begin(f disk.File, head []byte) error {
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	return st.fs.SyncDir(st.dir)
+	return st.fs.SyncDir(st.logDir)
 }
 
 // roll ends the log: the next entry starts another one. What was written is durable already, and the
 // zeros behind it do no harm when they stay.
 func (st *store) roll() {
-	st.since = 0
+	st.since, st.writes = 0, 0
 	if st.file == nil {
 		return
 	}
@@ -195,7 +199,9 @@ func (st *store) roll() {
 }
 
 // snapshotDue reports whether so much log has gathered that a snapshot is worth its while.
-func (st *store) snapshotDue() bool { return st.since > max(snapAfterBytes, 2*st.snapped.Load()) }
+func (st *store) snapshotDue() bool {
+	return st.since > max(snapAfterBytes, 2*st.snapped.Load()) || st.snapCount > 0 && st.writes >= st.snapCount
+}
 
 // saveSnapshot makes a snapshot durable under its name, then removes what it makes superfluous.
 func (st *store) saveSnapshot(c *tree.Capture) error {
@@ -277,14 +283,17 @@ func (st *store) purge() error {
 	// A log is needed unless the next one starts at or before the first entry past the snapshot.
 	for i, zxid := range files.logs {
 		if i+1 < len(files.logs) && files.logs[i+1] <= oldest+1 {
-			err = errors.Join(err, st.fs.Remove(filepath.Join(st.dir, hexName(logPrefix, zxid))))
+			err = errors.Join(err, st.fs.Remove(filepath.Join(st.logDir, hexName(logPrefix, zxid))))
 		}
 	}
-	return errors.Join(err, st.fs.SyncDir(st.dir))
+	for _, dir := range st.dirs() {
+		err = errors.Join(err, st.fs.SyncDir(dir))
+	}
+	return err
 }
 
 // close syncs nothing: every acknowledged write is durable already.
 func (st *store) close() error {
 	st.roll()
-	return st.lock.Close()
+	return st.unlock()
 }

@@ -20,7 +20,7 @@ import (
 func filled(t testing.TB, n int) (*memdisk.FS, []int64) {
 	t.Helper()
 	d := memdisk.New(memdisk.Options{})
-	st, tr, err := openStore(context.Background(), d, "/zk", quiet)
+	st, tr, err := openStore(context.Background(), d, "/zk", "", quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ const firstLog = "/zk/log.0000000000000001"
 func TestDamage(t *testing.T) {
 	d, starts := filled(t, 10)
 	open := func() (int64, error) {
-		st, tr, err := openStore(context.Background(), d, "/zk", quiet)
+		st, tr, err := openStore(context.Background(), d, "/zk", "", quiet)
 		if err != nil {
 			return 0, err
 		}
@@ -84,7 +84,7 @@ func TestDamagedSnapshot(t *testing.T) {
 	d, _ := filled(t, 5)
 	var want []byte
 	for range 5 {
-		st, tr, err := openStore(context.Background(), d, "/zk", quiet)
+		st, tr, err := openStore(context.Background(), d, "/zk", "", quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func FuzzLog(f *testing.F) {
 		}
 		file.WriteV([][]byte{b}, 0)
 		file.Close()
-		st, tr, err := openStore(context.Background(), d, "/zk", quiet)
+		st, tr, err := openStore(context.Background(), d, "/zk", "", quiet)
 		if err != nil {
 			var corrupt *CorruptError
 			if !errors.As(err, &corrupt) {
@@ -143,7 +143,7 @@ func FuzzLog(f *testing.F) {
 			return
 		}
 		st.close()
-		st, again, err := openStore(context.Background(), d, "/zk", quiet)
+		st, again, err := openStore(context.Background(), d, "/zk", "", quiet)
 		if err != nil || string(treeState(again)) != string(treeState(tr)) {
 			t.Fatal("opened once, but not twice to the same", err)
 		}
@@ -185,7 +185,7 @@ func TestDiskFull(t *testing.T) {
 	want := treeState(s.tree)
 	crashed := d.CrashClone(1)
 	s.Close()
-	_, tr, err := openStore(context.Background(), crashed, "/zk", quiet)
+	_, tr, err := openStore(context.Background(), crashed, "/zk", "", quiet)
 	if err != nil || string(treeState(tr)) != string(want) {
 		t.Fatal("the tree differs after a power cut", err)
 	}

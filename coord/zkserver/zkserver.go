@@ -52,6 +52,7 @@ type Config struct {
 	FS             disk.FS
 	Clock          clock.Clock
 	Dir            string // dataDir
+	LogDir         string // dataLogDir; empty: Dir
 	Addr           string // clientPortAddress:clientPort; port 0 picks one; no host means loopback
 	TickMs         int    // tickTime; 0: 2000
 	MaxClientCnxns int    // for each address; 0: no limit
@@ -76,12 +77,15 @@ type Config struct {
 	// AdminAddr is where the admin page is served (admin.serverAddress:admin.serverPort), AdminURL the path of
 	// its commands (admin.commandURL; empty: /commands). No address: none is.
 	AdminAddr, AdminURL string
+	AdminOptional       bool // go on without it when its port is taken
 	// Initial is the configuration as it was given, for the admin page; secrets are left out.
 	Initial string
 	// SnapRetain is how many snapshots stay, with the logs that they need (autopurge.snapRetainCount); 3 at
 	// least. PurgeEvery is how often what is older goes (autopurge.purgeInterval); 0: with every new
 	// snapshot; below 0: never.
 	SnapRetain int
+	SnapCount  int           // snapCount: writes after which a snapshot is made; 0: only the log's size counts
+	SyncWarn   time.Duration // fsync.warningthresholdms: slower syncs are warned of; 0: none
 	PurgeEvery time.Duration
 	Log        *slog.Logger
 }
@@ -160,11 +164,11 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	s.queue.init()
 	s.conns.init()
 	var err error
-	if s.store, s.tree, err = openStore(ctx, c.FS, c.Dir, c.Log); err != nil {
+	if s.store, s.tree, err = openStore(ctx, c.FS, c.Dir, c.LogDir, c.Log); err != nil {
 		return nil, fmt.Errorf("coordinator: %w", err)
 	}
 	s.store.clock, s.store.purgeEvery = c.Clock, c.PurgeEvery
-	s.store.snapRetain = max(c.SnapRetain, snapRetainMin)
+	s.store.snapRetain, s.store.snapCount = max(c.SnapRetain, snapRetainMin), c.SnapCount
 	s.sessions = newTracker(c.Clock, c.TickMs, s.expire)
 	s.sessions.restore(s.tree)
 	var lc net.ListenConfig

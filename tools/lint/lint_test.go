@@ -72,7 +72,7 @@ func TestSettingsAreRead(t *testing.T) {
 			text.Write(f.Source)
 		}
 	}
-	for _, d := range slices.Concat(config.BrokerDefs(), config.TopicDefs()) {
+	for _, d := range slices.Concat(config.BrokerDefs(), config.TopicDefs(), config.CoordinatorDefs()) {
 		if d.Support != config.Supported {
 			continue
 		}
