@@ -294,6 +294,7 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 		TopicConfig:           b.node.TopicConfig,
 		HighWatermark:         b.node.HighWatermark,
 		OnOffline:             b.dirFailed,
+		Hangs:                 diskHangs,
 	}, p)
 	if err != nil {
 		b.spindles.Close()

@@ -52,6 +52,16 @@ func (b *background) wait() {
 	b.idle.Wait()
 }
 
+// works is the background work of all directories.
+type works []*background
+
+// wait returns once all that was queued is done.
+func (w works) wait() {
+	for _, b := range w {
+		b.wait()
+	}
+}
+
 // inParallel calls fn for each item, a bounded number at a time; one after the other when serial.
 func inParallel[T any](serial bool, items []T, fn func(T)) {
 	if serial {

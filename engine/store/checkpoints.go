@@ -9,15 +9,10 @@ import (
 // Checkpoint writes the offset checkpoints of every directory, where they have changed. It runs by itself every
 // CheckpointMs. A full disk leaves the old ones, which only makes a later recovery longer.
 func (s *Store) Checkpoint() error {
-	return errors.Join(s.checkpointRecovery(), s.checkpointMarks())
+	return errors.Join(s.eachDir(s.writeRecovery), s.eachDir(s.writeMarks))
 }
 
-// checkpointRecovery writes recovery points and log start offsets.
-func (s *Store) checkpointRecovery() error { return s.eachDir(s.writeRecovery) }
-
-// checkpointMarks writes the high watermarks.
-func (s *Store) checkpointMarks() error { return s.eachDir(s.writeMarks) }
-
+// writeRecovery writes recovery points and log start offsets.
 func (s *Store) writeRecovery(d *dataDir) error {
 	err := d.recovery.write(func() checkpoint.Offsets {
 		return s.gather(d, func(h *held) int64 { return h.log.RecoveryPoint() })
@@ -91,14 +86,19 @@ func (s *Store) gather(d *dataDir, offset func(*held) int64) checkpoint.Offsets 
 func (s *Store) eachDir(fn func(*dataDir) error) error {
 	var errs []error
 	for _, d := range s.dirs {
-		if d.offline() != nil {
-			continue
-		}
-		if err := fn(d); err != nil {
-			s.log.Warn("offset checkpoints were not written", "path", d.path, "error", err)
-			s.settleFailure(d, err)
-			errs = append(errs, err)
-		}
+		errs = append(errs, s.inDir(d, fn))
 	}
 	return errors.Join(errs...)
+}
+
+func (s *Store) inDir(d *dataDir, fn func(*dataDir) error) error {
+	if d.offline() != nil {
+		return nil
+	}
+	err := fn(d)
+	if err != nil {
+		s.log.Warn("offset checkpoints were not written", "path", d.path, "error", err)
+		s.settleFailure(d, err)
+	}
+	return err
 }

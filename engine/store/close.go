@@ -6,7 +6,8 @@ import (
 )
 
 // Close closes all logs in parallel; clean also syncs them and writes .kafka_cleanshutdown. A directory of
-// which anything failed gets no mark, and recovers at the next start. A second Close does nothing.
+// which anything failed gets no mark, and recovers at the next start. Each directory is closed by itself: when Close waits
+// for a disk that hangs, the others are done. A second Close does nothing.
 func (s *Store) Close(clean bool) error {
 	s.mu.Lock()
 	if s.closed {
@@ -16,19 +17,16 @@ func (s *Store) Close(clean bool) error {
 	s.closed = true
 	s.mu.Unlock()
 	close(s.stop)
-	s.loops.Wait()
-	s.work.wait()
-
-	var errs []error
-	for _, d := range s.dirs {
+	errs := make([]error, len(s.dirs))
+	inParallel(s.c.serial, s.dirs, func(d *dataDir) {
+		d.loops.Wait()
+		d.work.wait()
 		if d.offline() == nil {
-			if err := s.closeDir(d, clean); err != nil {
-				errs = append(errs, err)
-			}
+			errs[d.index] = s.closeDir(d, clean)
 		}
-	}
-	s.work.wait()
-	s.release()
+		d.work.wait()
+		d.release()
+	})
 	return errors.Join(errs...)
 }
 

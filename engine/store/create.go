@@ -3,22 +3,13 @@ package store
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"path/filepath"
-	"sync"
 
 	"platter/engine/commitlog"
 	"platter/io/disk"
 )
 
-var stripeSeed = maphash.MakeSeed()
-
-// stripe is the lock that Create and Delete of tp take.
-func (s *Store) stripe(tp TP) *sync.Mutex {
-	return &s.stripes[maphash.Comparable(stripeSeed, tp)%uint64(len(s.stripes))]
-}
-
-// Create makes (or returns) the log in the directory with the fewest logs. An existing log with another
+// Create makes (or returns) the log in the directory with the fewest logs, of those that answer. An existing log with another
 // topic id is a stale incarnation: it is deleted first. A zero id asks for nothing and changes nothing.
 //
 // ErrOffline: the log is in a directory that has failed, or, when a directory could not be read at all,
@@ -36,9 +27,7 @@ func (s *Store) create(tp TP, id UUID, c commitlog.Config, isNew bool) (*commitl
 	if err := checkName(tp); err != nil {
 		return nil, err
 	}
-	m := s.stripe(tp)
-	m.Lock()
-	defer m.Unlock()
+	defer s.names.Lock(tp)()
 	if h := s.find(tp); h != nil {
 		if err := h.dir.offline(); err != nil {
 			return nil, err
@@ -74,7 +63,7 @@ func (s *Store) create(tp TP, id UUID, c commitlog.Config, isNew bool) (*commitl
 }
 
 // claim compares the id of a log that is here with the wanted one: it is stale when they differ. An unknown id is
-// learnt. The caller holds the stripe.
+// learnt. The caller holds the name's lock.
 func (s *Store) claim(tp TP, h *held, id UUID) (stale bool, err error) {
 	have := s.TopicID(tp)
 	if id == have || id == (UUID{}) {
@@ -99,7 +88,8 @@ func (s *Store) claim(tp TP, h *held, id UUID) (stale bool, err error) {
 	return false, nil
 }
 
-// place takes a place in the online directory with the fewest logs.
+// place takes a place in the online directory with the fewest logs. One whose disk hangs is not taken while there are others:
+// nobody who waits for the new log would be served.
 func (s *Store) place(isNew bool) (*dataDir, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,13 +97,18 @@ func (s *Store) place(isNew bool) (*dataDir, error) {
 		return nil, ErrClosed
 	}
 	var best *dataDir
+	bestHangs := false
 	for _, d := range s.dirs {
 		err := d.offline()
 		if err != nil && !d.opened && !isNew {
 			return nil, err
 		}
-		if err == nil && (best == nil || d.count < best.count) {
-			best = d
+		if err != nil {
+			continue
+		}
+		hangs := s.c.Hangs != nil && s.c.Hangs(d.path)
+		if best == nil || bestHangs && !hangs || hangs == bestHangs && d.count < best.count {
+			best, bestHangs = d, hangs
 		}
 	}
 	if best == nil {
@@ -161,9 +156,7 @@ func (s *Store) purge(d *dataDir, tp TP) error {
 // Delete closes the log and renames its directory at once; the files go in the background, after
 // file.delete.delay.ms. A log that is not here is no error; one whose directory is offline is ErrOffline.
 func (s *Store) Delete(tp TP) error {
-	m := s.stripe(tp)
-	m.Lock()
-	defer m.Unlock()
+	defer s.names.Lock(tp)()
 	h := s.find(tp)
 	if h == nil {
 		return nil
@@ -174,7 +167,7 @@ func (s *Store) Delete(tp TP) error {
 	return s.delete(tp, h)
 }
 
-// delete is called with the stripe held.
+// delete is called with the name's lock held.
 func (s *Store) delete(tp TP, h *held) error {
 	s.mu.Lock()
 	if s.closed {

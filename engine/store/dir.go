@@ -13,6 +13,7 @@ import (
 	"platter/engine/checkpoint"
 	"platter/io/atomicfile"
 	"platter/io/disk"
+	"platter/io/handles"
 )
 
 // dataDir is one data directory.
@@ -34,7 +35,16 @@ type dataDir struct {
 	opened bool // it was read: what it holds is known
 	failed atomic.Pointer[offlineError]
 
-	trash   trash     // what is to be removed
+	trash trash // what is to be removed
+	files *handles.Cache
+	work  background // syncs of sealed segments and the like
+	loops sync.WaitGroup
+	space spaceOf
+	// failing is what is still to be done once the directory has failed; nothing is begun once released.
+	failing  sync.WaitGroup
+	failMu   sync.Mutex
+	released bool
+
 	entries groupSync // of the directory itself
 	mu      sync.Mutex
 	young   map[string]*settling // log directories that are not durable yet, by path

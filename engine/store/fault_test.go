@@ -62,7 +62,9 @@ func TestDirectoryFailsAlone(t *testing.T) {
 		t.Fatalf("offline: %v", fails)
 	}
 	r.script(f, "")
-	r.s.failing.Wait()
+	for _, d := range r.s.dirs {
+		d.failing.Wait()
+	}
 	for name, l := range map[string]*commitlog.Log{"the one that failed": dead, "its neighbour": other} {
 		if err := appendTo(l, 1); !errors.Is(err, ErrOffline) {
 			t.Errorf("append to %s: %v", name, err)

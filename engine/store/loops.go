@@ -10,26 +10,30 @@ import (
 // firstDelayMs bounds how long after the start the slow loops first run: Kafka's 30 s.
 const firstDelayMs = 30_000
 
-// startLoops starts the background work that Config asks for.
+// startLoops starts the background work that Config asks for, for each directory its own.
 func (s *Store) startLoops() {
+	for _, d := range s.dirs {
+		s.startLoopsOf(d)
+	}
+}
+
+func (s *Store) startLoopsOf(d *dataDir) {
 	every := func(ms int64, fn func()) {
 		if ms > 0 {
-			s.loops.Go(func() { s.every(ms, fn) })
+			d.loops.Go(func() { s.every(ms, fn) })
 		}
 	}
-	every(s.c.RetentionCheckMs, func() { s.Retain(s.c.Clock.NowMs()) })
-	every(s.c.CheckpointMs, func() { s.checkpointRecovery() }) // errors were logged
-	every(s.c.HighWatermarkMs, func() { s.checkpointMarks() })
+	every(s.c.RetentionCheckMs, func() { s.retain(d, s.c.Clock.NowMs()) })
+	every(s.c.CheckpointMs, func() { _ = s.inDir(d, s.writeRecovery) }) // errors were logged
+	every(s.c.HighWatermarkMs, func() { _ = s.inDir(d, s.writeMarks) })
 	if s.c.FlushCheckMs > 0 {
-		s.loops.Go(s.flushLoop)
+		d.loops.Go(func() { s.flushLoop(d) })
 	}
 	if s.c.ScrubBytesPerSecond > 0 {
-		s.loops.Go(s.scrubLoop)
+		d.loops.Go(func() { s.scrubLoop(d) })
 	}
 	if s.removes() {
-		for _, d := range s.dirs {
-			s.loops.Go(func() { s.removeLoop(d) })
-		}
+		d.loops.Go(func() { s.removeLoop(d) })
 	}
 }
 
@@ -57,8 +61,15 @@ func (s *Store) sleep(ms int64) bool {
 
 // Retain applies retention to every log at nowMs and returns how many segments went. It runs by itself every
 // RetentionCheckMs.
-func (s *Store) Retain(nowMs int64) int {
-	logs := s.each(nil)
+func (s *Store) Retain(nowMs int64) (n int) {
+	for _, d := range s.dirs {
+		n += s.retain(d, nowMs)
+	}
+	return n
+}
+
+func (s *Store) retain(d *dataDir, nowMs int64) int {
+	logs := s.each(d)
 	n, failures := cleaner.Retain(nowMs, func(yield func(cleaner.Candidate) bool) {
 		for _, h := range logs {
 			mark, ok := int64(math.MaxInt64), true
@@ -82,12 +93,12 @@ const (
 	flushPollMaxMs = 1000
 )
 
-// flushLoop syncs each log whose oldest unsynced record is flush.ms old.
-func (s *Store) flushLoop() {
+// flushLoop syncs each log of d whose oldest unsynced record is flush.ms old.
+func (s *Store) flushLoop(d *dataDir) {
 	wait := int64(flushPollMaxMs)
 	for s.sleep(wait) {
 		nowMs := s.c.Clock.NowMs()
-		next := s.FlushDue(nowMs)
+		next := s.flushDue(d, nowMs)
 		wait = s.c.FlushCheckMs
 		if wait == math.MaxInt64 {
 			wait = min(max(next-nowMs, flushPollMinMs), flushPollMaxMs)
@@ -99,8 +110,16 @@ func (s *Store) flushLoop() {
 // It runs by itself, as FlushCheckMs says. One call at a time.
 func (s *Store) FlushDue(nowMs int64) (nextMs int64) {
 	nextMs = math.MaxInt64
+	for _, d := range s.dirs {
+		nextMs = min(nextMs, s.flushDue(d, nowMs))
+	}
+	return nextMs
+}
+
+func (s *Store) flushDue(d *dataDir, nowMs int64) (nextMs int64) {
+	nextMs = math.MaxInt64
 	var due []*held
-	for _, h := range s.each(nil) {
+	for _, h := range s.each(d) {
 		flushMs := h.log.Config().FlushMs
 		if e := h.log.Ends(); e.Durable >= e.Written || flushMs < 0 || flushMs == math.MaxInt64 {
 			h.cleanAtMs = nowMs

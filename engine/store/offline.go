@@ -23,12 +23,12 @@ func (s *Store) failDir(d *dataDir, cause error) {
 	if s.c.OnOffline != nil {
 		go s.c.OnOffline(d.path, cause)
 	}
-	s.failMu.Lock()
-	defer s.failMu.Unlock()
-	if s.released {
+	d.failMu.Lock()
+	defer d.failMu.Unlock()
+	if d.released {
 		return
 	}
-	s.failing.Go(func() {
+	d.failing.Go(func() {
 		for _, h := range s.logsOf(d) {
 			h.log.GoOffline(cause)
 		}

@@ -52,6 +52,9 @@ func Open(ctx context.Context, c Config, p *Progress) (*Store, error) {
 	return s, nil
 }
 
+// filesMin is how many open files a directory needs at least.
+const filesMin = 8
+
 func newStore(c Config) (*Store, error) {
 	if len(c.Dirs) == 0 {
 		return nil, errors.New("log.dirs names no directory")
@@ -75,10 +78,9 @@ func newStore(c Config) (*Store, error) {
 		c.Log = slog.Default()
 	}
 	s := &Store{
-		c: c, log: c.Log, files: handles.New(c.FS, c.OpenFilesMax),
+		c: c, log: c.Log,
 		logs: map[TP]*held{}, brokerID: -1, stop: make(chan struct{}),
 	}
-	s.work.serial = c.serial
 	seen := map[string]bool{}
 	for i, path := range c.Dirs {
 		path = filepath.Clean(path)
@@ -86,7 +88,10 @@ func newStore(c Config) (*Store, error) {
 			return nil, fmt.Errorf("log.dirs names %s twice", path)
 		}
 		seen[path] = true
-		s.dirs = append(s.dirs, newDataDir(c.FS, path, i))
+		d := newDataDir(c.FS, path, i)
+		d.files = handles.New(c.FS, max(filesMin, c.OpenFilesMax/len(c.Dirs)))
+		d.work.serial = c.serial
+		s.dirs, s.work = append(s.dirs, d), append(s.work, &d.work)
 	}
 	return s, nil
 }
@@ -266,7 +271,7 @@ func (s *Store) loadOne(ctx context.Context, at location, p *Progress) {
 // options are what every log of d is opened with.
 func (s *Store) options(d *dataDir, tp TP, c commitlog.Config) commitlog.Options {
 	return commitlog.Options{
-		FS: settlingFS{s.c.FS, d}, Handles: s.files, Clock: s.c.Clock,
+		FS: settlingFS{s.c.FS, d}, Handles: d.files, Clock: s.c.Clock,
 		Dir: d.join(dirName(tp)), Topic: tp.Topic, Partition: tp.Partition, Config: c,
 		Growth:    s.c.Growth,
 		Remove:    func(path string) error { return s.retired(d, path) },
@@ -277,7 +282,7 @@ func (s *Store) options(d *dataDir, tp TP, c commitlog.Config) commitlog.Options
 			}
 			return d.starts.lower(offset, tp)
 		},
-		Background: s.work.run,
+		Background: d.work.run,
 		Logf:       func(format string, args ...any) { s.log.Warn(fmt.Sprintf(format, args...), "log", tp.String()) },
 	}
 }
@@ -304,20 +309,20 @@ func (s *Store) abandon() {
 		h.log.Discard()
 	}
 	s.work.wait()
-	s.release()
+	for _, d := range s.dirs {
+		d.release()
+	}
 }
 
-// release gives up files and locks.
-func (s *Store) release() {
-	s.failMu.Lock()
-	s.released = true
-	s.failMu.Unlock()
-	s.failing.Wait()
-	s.files.Close()
-	for _, d := range s.dirs {
-		if d.lock != nil {
-			d.lock.Close() // nothing of value is in a lock file
-			d.lock = nil
-		}
+// release gives up files and lock.
+func (d *dataDir) release() {
+	d.failMu.Lock()
+	d.released = true
+	d.failMu.Unlock()
+	d.failing.Wait()
+	d.files.Close()
+	if d.lock != nil {
+		d.lock.Close() // nothing of value is in a lock file
+		d.lock = nil
 	}
 }

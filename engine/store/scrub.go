@@ -14,7 +14,7 @@ const scrubPauseMs = 3_600_000
 // scrubLoop reads all logs slowly, one after the other, round after round: rot below the recovery point is
 // found by nobody else, since sending a batch never looks at its bytes. What is bad is logged, and refused
 // to readers from then on.
-func (s *Store) scrubLoop() {
+func (s *Store) scrubLoop(d *dataDir) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -24,8 +24,9 @@ func (s *Store) scrubLoop() {
 		case <-ctx.Done():
 		}
 	}()
+	rate := max(1, s.c.ScrubBytesPerSecond/int64(len(s.dirs))) // together they read as fast as they may
 	for s.sleep(firstDelayMs) {
-		s.Scrub(ctx, func(bytes int64) { s.sleep(bytes * 1000 / s.c.ScrubBytesPerSecond) })
+		s.scrub(ctx, s.each(d), func(bytes int64) { s.sleep(bytes * 1000 / rate) })
 		if !s.sleep(scrubPauseMs) {
 			return
 		}
@@ -35,8 +36,12 @@ func (s *Store) scrubLoop() {
 // Scrub checks every byte of every log that is here, and returns how many ranges are known to be bad. pace is
 // called with the bytes that were just read. It runs by itself, at Config.ScrubBytesPerSecond.
 func (s *Store) Scrub(ctx context.Context, pace func(bytes int64)) (bad int) {
+	return s.scrub(ctx, s.each(nil), pace)
+}
+
+func (s *Store) scrub(ctx context.Context, logs []*held, pace func(bytes int64)) (bad int) {
 	began := time.Now()
-	for _, h := range s.each(nil) {
+	for _, h := range logs {
 		found, err := h.log.Verify(ctx, pace)
 		bad += len(found)
 		switch {

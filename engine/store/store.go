@@ -28,8 +28,9 @@
 // # What runs at once
 //
 // A Store is safe for concurrent use. Create and Delete of one partition exclude each other. A handful of
-// goroutines walk over all logs for retention, flush.ms, checkpoints and removal; there is none for
-// each partition.
+// goroutines for each directory walk over its logs for retention, flush.ms, checkpoints, scrub and removal; there is none for
+// each partition. Directories share no lock that is held over the disk, no worker and no open files: one whose disk
+// hangs holds up itself.
 package store
 
 import (
@@ -47,7 +48,7 @@ import (
 	"platter/engine/spindle"
 	"platter/io/clock"
 	"platter/io/disk"
-	"platter/io/handles"
+	"platter/io/keyed"
 )
 
 var (
@@ -87,7 +88,7 @@ type Config struct {
 	Dirs                  []string // log.dirs
 	BrokerID              int32    // checked against meta.properties; -1: whatever that says
 	ClusterID             string   // checked likewise; "": whatever it says
-	OpenFilesMax          int      // 0: OpenFilesDefault
+	OpenFilesMax          int      // shared out equally among Dirs; 0: OpenFilesDefault
 	RecoveryThreadsPerDir int      // num.recovery.threads.per.data.dir; 0: one for each core
 	RetentionCheckMs      int64    // log.retention.check.interval.ms
 	// FlushCheckMs is log.flush.scheduler.interval.ms. Kafka's default, 2^63-1, means here: as often as the
@@ -100,6 +101,8 @@ type Config struct {
 	ScrubBytesPerSecond int64
 	// TopicConfig gives a topic's settings; called for each log that is opened. nil: the defaults.
 	TopicConfig func(topic string) commitlog.Config
+	// Hangs says whether the disk of a directory answers nothing any more; nil: none does that.
+	Hangs func(dir string) bool
 	// HighWatermark bounds retention; nil result: nothing is replicated yet.
 	HighWatermark func(TP) (int64, bool)
 	// OnOffline is called once for each directory that fails, on a goroutine of its own.
@@ -129,15 +132,10 @@ type held struct {
 
 // Store holds the logs.
 type Store struct {
-	c     Config
-	log   *slog.Logger
-	files *handles.Cache
-	dirs  []*dataDir
-	work  background // syncs of sealed segments and the like
-	// failing is what is still to be done for directories that failed; nothing is begun once released.
-	failing  sync.WaitGroup
-	failMu   sync.Mutex
-	released bool
+	c    Config
+	log  *slog.Logger
+	dirs []*dataDir
+	work works // of all directories
 
 	mu        sync.RWMutex
 	logs      map[TP]*held // those of offline directories too, so that they are not created elsewhere
@@ -145,9 +143,8 @@ type Store struct {
 	clusterID string
 	closed    bool
 
-	stripes [64]sync.Mutex // one Create or Delete of a partition at a time
-	stop    chan struct{}
-	loops   sync.WaitGroup
+	names keyed.Locks[TP] // one Create or Delete of a partition at a time
+	stop  chan struct{}
 }
 
 // BrokerID and ClusterID are as in meta.properties (-1 and "" when new).
@@ -226,8 +223,7 @@ func (s *Store) Dirs() []DirInfo {
 	for i, d := range s.dirs {
 		infos[i] = DirInfo{Path: d.path, Offline: d.offline()}
 		if infos[i].Offline == nil {
-			// A directory that cannot tell its room shows as having none: the next write will say why.
-			infos[i].Space, _ = s.c.FS.Space(d.path)
+			infos[i].Space = d.space.get(func() (disk.Space, error) { return s.c.FS.Space(d.path) })
 		}
 	}
 	s.mu.RLock()

@@ -9,13 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime"
+	"slices"
 	"sync"
-	"sync/atomic"
 
 	"platter/engine/commitlog"
 	"platter/engine/store"
 	"platter/io/clock"
+	"platter/io/keyed"
 	"platter/replication/core"
 	"platter/replication/replica"
 )
@@ -54,14 +54,16 @@ type Host struct {
 	store  logs
 	clock  clock.Clock
 	shards [64]shard
+	// applying is held over the disk, by one partition's word at a time: whose disk hangs holds up nobody else.
+	applying keyed.Locks[store.TP]
+	patience patience
 
 	mu     sync.RWMutex
 	topics map[store.UUID]*hosted
 }
 
-// shard is the replicas whose names hash alike. applying is held over the disk, mu is not.
+// shard is the replicas whose names hash alike. mu is never held over the disk.
 type shard struct {
-	applying sync.Mutex
 	mu       sync.RWMutex
 	replicas map[store.TP]*held
 }
@@ -83,6 +85,7 @@ func New(brokerID int32, s *store.Store, c clock.Clock) *Host { return newHost(b
 
 func newHost(brokerID int32, s logs, c clock.Clock) *Host {
 	h := &Host{broker: brokerID, store: s, clock: c, topics: make(map[store.UUID]*hosted)}
+	h.patience = patience{max: patienceMax, running: map[store.TP]int{}, late: map[store.TP]bool{}}
 	for i := range h.shards {
 		h.shards[i].replicas = make(map[store.TP]*held)
 	}
@@ -90,19 +93,21 @@ func newHost(brokerID int32, s logs, c clock.Clock) *Host {
 }
 
 // Apply makes this broker leader or follower of each partition; results are in the order given. It
-// returns once the replicas serve in their roles. An older leader epoch than the one held is refused
+// returns once the replicas serve in their roles, or a disk has not answered for long (ErrHangs). An older leader epoch than the one held is refused
 // (replica.ErrStaleEpoch), and so is another topic id (ErrStaleTopic: Stop comes first). Another error is
 // the store's: the replica is not served.
 func (h *Host) Apply(states []PartitionState) []error {
-	errs := make([]error, len(states))
-	inParallel(len(states), func(i int) { errs[i] = h.apply(&states[i]) })
-	return errs
+	tps := make([]store.TP, len(states))
+	for i := range states {
+		tps[i] = states[i].TP
+	}
+	states = slices.Clone(states) // a disk that hangs keeps them for longer than the call
+	return h.each(tps, func(i int) error { return h.apply(&states[i]) })
 }
 
 func (h *Host) apply(s *PartitionState) error {
+	defer h.applying.Lock(s.TP)()
 	sh := h.shard(s.TP)
-	sh.applying.Lock()
-	defer sh.applying.Unlock()
 	r, err := h.ensure(sh, s)
 	if err != nil {
 		return fmt.Errorf("%s-%d: %w", s.TP.Topic, s.TP.Partition, err)
@@ -151,17 +156,15 @@ func (h *Host) ensure(sh *shard, s *PartitionState) (*held, error) {
 }
 
 // Stop ends the replicas; with remove their logs are deleted, also those without a replica. A partition
-// of which nothing is here is no error.
+// of which nothing is here is no error. ErrHangs as with Apply.
 func (h *Host) Stop(tps []store.TP, remove bool) []error {
-	errs := make([]error, len(tps))
-	inParallel(len(tps), func(i int) { errs[i] = h.stop(tps[i], remove) })
-	return errs
+	tps = slices.Clone(tps)
+	return h.each(tps, func(i int) error { return h.stop(tps[i], remove) })
 }
 
 func (h *Host) stop(tp store.TP, remove bool) error {
+	defer h.applying.Lock(tp)()
 	sh := h.shard(tp)
-	sh.applying.Lock()
-	defer sh.applying.Unlock()
 	if r := sh.get(tp); r != nil {
 		sh.set(tp, nil)
 		r.Stop()
@@ -286,19 +289,4 @@ func (h *Host) count(id store.UUID, name string, d int) {
 	if t.count += d; t.count == 0 {
 		delete(h.topics, id)
 	}
-}
-
-// inParallel calls fn for 0 to n-1 on a few goroutines: the work is mostly opening files.
-func inParallel(n int, fn func(int)) {
-	workers := min(n, 4*runtime.GOMAXPROCS(0))
-	var next atomic.Int64
-	var done sync.WaitGroup
-	for range workers {
-		done.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				fn(int(i))
-			}
-		})
-	}
-	done.Wait()
 }
