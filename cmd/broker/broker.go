@@ -29,6 +29,7 @@ import (
 	"platter/io/disk"
 	"platter/net/api"
 	"platter/net/console"
+	"platter/net/peer"
 	"platter/net/server"
 )
 
@@ -60,6 +61,7 @@ type Broker struct {
 	store       *store.Store
 	listeners   []server.Listener
 	server      *server.Server
+	pool        *peer.Pool
 
 	stops   []step       // what is to be undone, the first last
 	offline atomic.Int32 // data directories that failed
@@ -246,10 +248,18 @@ func (b *Broker) connect(ctx context.Context, _ *store.Progress) error {
 		PartitionCountDefault: int32(c.Int("num.partitions")),
 		ReplicationDefault:    int16(c.Int("default.replication.factor")),
 		DeleteDisabled:        !c.Bool("delete.topic.enable"),
-		LogConfig:             c.Log,
-		MinISR:                c.MinISR,
-		CheckTopic:            config.CheckTopic,
-		SetDynamic:            c.SetDynamic,
+		LagTimeMaxMs:          c.Int64("replica.lag.time.max.ms"),
+		Shutdown: node.Shutdown{
+			Enabled: c.Bool("controlled.shutdown.enable"),
+			Retries: c.Int("controlled.shutdown.max.retries"),
+			Backoff: millis(c.Int64("controlled.shutdown.retry.backoff.ms")),
+		},
+		Peers:      b.peers,
+		Follow:     followConfig(c),
+		LogConfig:  c.Log,
+		MinISR:     c.MinISR,
+		CheckTopic: config.CheckTopic,
+		SetDynamic: c.SetDynamic,
 	})
 	if b.coordinator == nil && errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return fmt.Errorf("%s: no ZooKeeper answers there (without zookeeper.connect the coordinator inside Platter is used): %w",
@@ -331,10 +341,12 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 	groups := b.startGroups()
 	handler := api.New(api.Deps{
 		Groups:      groups,
+		Peer:        b.node,
+		Forward:     b.pool.Forward,
 		BrokerID:    b.node.BrokerID(),
 		Replicas:    api.HostReplicas(b.node.Host()),
 		Image:       b.node.Image,
-		Controller:  b.node.Controller(),
+		Controller:  controllerOf{b.node.Controller(), b.node},
 		Store:       b.store,
 		Overrides:   b.node,
 		ProducerIDs: b.node.ProducerIDs(),
@@ -373,5 +385,12 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 	b.metrics.WatchBroker(console.Sources{BrokerID: b.node.BrokerID(), Image: b.node.Image, MinISR: c.MinISR, Store: b.store})
 	srv.Start()
 	b.atStop("the server", srv.Close)
+	b.atStop("the leaderships", b.node.HandOver)
+	// Until the controller has told it, this broker would tell clients of an empty cluster.
+	joining, cancel := context.WithTimeout(ctx, joinMax)
+	defer cancel()
+	if err := b.node.Joined(joining); err != nil && ctx.Err() == nil {
+		b.o.Log.Warn("the controller has not spoken yet; clients learn of the cluster when it does")
+	}
 	return nil
 }

@@ -13,7 +13,7 @@ func (b *Broker) startGroups() *group.Coordinator {
 		BrokerID:   b.node.BrokerID(),
 		Replicas:   b.node.Host(),
 		Image:      b.node.Image,
-		Controller: b.node.Controller(),
+		Controller: b.node,
 		Clock:      b.clock,
 		Log:        b.o.Log.With("part", "groups"),
 	}))

@@ -106,12 +106,14 @@ type Controller struct {
 	joiner chan error  // who waits for its election, until the driver takes it; has room
 
 	creations []*creation // that wait for the driver
+	answers   []answer    // of brokers, that the driver has not read
 
 	active atomic.Bool
 
 	// The driver's own.
 	retryDelay time.Duration
 	joining    chan error
+	senders    map[int32]*sender
 }
 
 // New starts the driver; it has nothing to do until Session.
@@ -121,6 +123,7 @@ func New(cfg Config) *Controller {
 		requests: make(chan func(*term)),
 		wake:     make(chan struct{}, 1),
 		ended:    make(chan struct{}),
+		senders:  make(map[int32]*sender),
 
 		retryDelay: retryDelayMin,
 	}

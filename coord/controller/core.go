@@ -30,6 +30,8 @@ type core struct {
 	deleted map[string]store.UUID
 	full    map[int32]bool
 	listed  bool
+
+	leaving map[int32]int64 // brokers that shut down, by the epoch of their registration
 }
 
 type topic struct {
@@ -58,6 +60,7 @@ func newCore() *core {
 		isNew:   map[store.TP]bool{},
 		deleted: map[string]store.UUID{},
 		full:    map[int32]bool{},
+		leaving: map[int32]int64{},
 	}
 }
 
@@ -215,6 +218,8 @@ func (c *core) standingFor(p *partition) func(int32) standing {
 		b, ok := c.brokers[id]
 		switch {
 		case !ok:
+			return dead
+		case c.isLeaving(id) && c.othersInSync(p, id):
 			return dead
 		case p.exists && p.state.Mzxid < b.Epoch:
 			return rejoined

@@ -150,12 +150,10 @@ func (t *term) stopReplicas(topic *topic) bool {
 			all = false
 			continue
 		}
-		h := Header{ControllerID: t.c.cfg.BrokerID, ControllerEpoch: t.epoch, BrokerEpoch: b.Epoch}
-		errs, err := t.c.cfg.Brokers.StopReplica(t.ctx, b, StopReplica{Header: h, Partitions: parts})
-		if err == nil {
-			err = errors.Join(errs...)
-		}
-		if err != nil {
+		if err := t.stop(b, parts); err != nil {
+			if errors.Is(err, errLate) {
+				t.c.cfg.Clock.AfterFunc(sendDelayMax, func() { t.c.raise(deletesNews) })
+			}
 			t.c.cfg.Log.Error("a broker did not drop its replicas", "topic", topic.name, "broker", id, "err", err)
 			all = false
 		}
@@ -257,12 +255,7 @@ func (t *term) forget(name string) {
 	}
 	t.c.cfg.Log.Warn("a topic's znode is gone without a deletion; its logs are kept", "topic", name)
 	for _, b := range t.core.liveBrokers() {
-		var parts []StopPartition
-		for i := range topic.parts {
-			parts = append(parts, StopPartition{TP: store.TP{Topic: name, Partition: int32(i)}, LeaderEpoch: LeaderEpochDeleted})
-		}
-		h := Header{ControllerID: t.c.cfg.BrokerID, ControllerEpoch: t.epoch, BrokerEpoch: b.Epoch}
-		if _, err := t.c.cfg.Brokers.StopReplica(t.ctx, b, StopReplica{Header: h, Partitions: parts}); err != nil {
+		if err := t.stop(b, stopParts(topic, false)); err != nil {
 			t.c.cfg.Log.Error("a broker did not stop its replicas", "topic", name, "broker", b.ID, "err", err)
 		}
 	}

@@ -33,6 +33,7 @@ func (c *Controller) elect(t *term, w *watches) (*term, error) {
 			return nil, &cluster.ForeignError{Path: cluster.ControllerPath, ID: id}
 		}
 		if session, _ := w.zk.Session(); stat.EphemeralOwner != session {
+			c.hush(nil)
 			return nil, nil // somebody else; the watch tells when that ends
 		}
 		if t != nil && !t.deposed {
@@ -87,5 +88,6 @@ func (c *Controller) resume(w *watches) (*term, error) {
 }
 
 func (c *Controller) newTerm(w *watches, epoch, fence int32) *term {
+	c.hush(nil) // what was sent in another term must not overtake
 	return &term{c: c, ctx: c.life, zk: w.zk, watches: w, core: newCore(), epoch: epoch, fence: fence}
 }

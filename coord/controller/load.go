@@ -34,6 +34,7 @@ func (t *term) load() error {
 		}
 	}
 	t.core.carryOffline(before)
+	t.core.leaving = before.leaving
 	t.core.rotation = max(before.rotation, len(t.core.topics))
 	if err := t.settle(); err != nil {
 		return err

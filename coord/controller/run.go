@@ -18,6 +18,7 @@ const (
 	topicsNews
 	deletesNews
 	logDirNews
+	answerNews
 )
 
 // The driver waits this long after a failure that no event will end, doubling up to the maximum.
@@ -77,6 +78,7 @@ func (c *Controller) run() {
 		flags := c.flags.Swap(0)
 		if flags&newSession != 0 {
 			t, w = nil, nil
+			c.hush(nil)
 			c.active.Store(false)
 			c.join(ErrNotController) // of a session that is gone
 			var zk Coordinator
@@ -130,6 +132,7 @@ func (c *Controller) turn(t *term, w *watches, flags uint32) *term {
 // depose ends a term whose write was refused.
 func (t *term) depose() {
 	t.c.cfg.Log.Warn("this broker is not the controller any more", "epoch", t.epoch)
+	t.c.hush(nil)
 	t.deposed, t.loaded = true, false
 	t.c.raise(controllerNews)
 }
@@ -180,6 +183,11 @@ func (t *term) news(flags uint32) error {
 				return err
 			}
 		}
+		if err := t.settle(); err != nil {
+			return err
+		}
+	}
+	if flags&answerNews != 0 && t.readAnswers() {
 		if err := t.settle(); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"platter/coord/cluster"
 	"platter/coord/zkclient"
 	"platter/engine/store"
-	"platter/replication/replica"
 )
 
 // A multi stays well below jute.maxbuffer (0xfffff bytes by default), request and answer.
@@ -180,40 +179,4 @@ func (t *term) refresh(ch change, why error) error {
 	s.ZkVersion, s.Mzxid = stat.Version, stat.Mzxid
 	t.core.setState(topic, int(ch.tp.Partition), s)
 	return nil
-}
-
-// push tells the brokers what they have to hear. It returns whether that brought news (replicas that a
-// broker could not serve), so that there may be more to elect.
-func (t *term) push() (again bool) {
-	for _, p := range t.core.pushes() {
-		h := Header{ControllerID: t.c.cfg.BrokerID, ControllerEpoch: t.epoch, BrokerEpoch: p.to.Epoch}
-		if p.lead != nil {
-			p.lead.Header = h
-			again = t.lead(p.to, *p.lead) || again
-		}
-		p.update.Header = h
-		p.update.Update.ControllerID, p.update.Update.ControllerEpoch = h.ControllerID, h.ControllerEpoch
-		if err := t.c.cfg.Brokers.UpdateMetadata(t.ctx, p.to, *p.update); err != nil {
-			t.c.cfg.Log.Error("a broker did not take the metadata", "broker", p.to.ID, "err", err)
-		}
-	}
-	return again
-}
-
-func (t *term) lead(to cluster.Broker, r LeaderAndISR) (news bool) {
-	errs, err := t.c.cfg.Brokers.LeaderAndISR(t.ctx, to, r)
-	if err != nil {
-		t.c.cfg.Log.Error("a broker did not take its partitions", "broker", to.ID, "err", err)
-		return false
-	}
-	for i, err := range errs {
-		if err == nil || errors.Is(err, replica.ErrStaleEpoch) { // it knows better than this
-			continue
-		}
-		tp := r.Partitions[i].TP
-		t.c.cfg.Log.Error("a broker cannot serve a partition", "broker", to.ID, "topic", tp.Topic, "partition", tp.Partition, "err", err)
-		t.core.replicaOffline(to.ID, tp)
-		news = true
-	}
-	return news
 }

@@ -61,7 +61,7 @@ func (b *broker) start() {
 		TopicConfig: func(string) commitlog.Config { return b.logConfig() },
 	}, nil)
 	must(b.t, err)
-	b.host = host.New(1, b.store, b.clock)
+	b.host = host.New(host.Config{Broker: 1, Store: b.store, Clock: b.clock})
 	b.co = New(FromSettings(cfg, Config{
 		BrokerID: 1, Replicas: b.host, Image: b.image.Load, Controller: b, Clock: b.clock,
 	}))

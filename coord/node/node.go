@@ -31,6 +31,7 @@ import (
 	"platter/engine/store"
 	"platter/io/clock"
 	"platter/io/disk"
+	"platter/replication/follow"
 	"platter/replication/host"
 )
 
@@ -62,6 +63,14 @@ type Config struct {
 	PartitionCountDefault int32  // num.partitions
 	ReplicationDefault    int16  // default.replication.factor
 	DeleteDisabled        bool   // delete.topic.enable=false
+	LagTimeMaxMs          int64  // replica.lag.time.max.ms
+	Shutdown              Shutdown
+
+	// Peers makes the way to the other brokers, when this broker's id is known; nil: there is none, and a second
+	// broker in the chroot is not reached.
+	Peers func(Self) Peers
+	// Follow is how followers fetch; Leaders, Clock and Log are filled in.
+	Follow follow.Config
 
 	// LogConfig makes the engine's settings of a topic's overrides, MinISR its min.insync.replicas,
 	// CheckTopic says what is wrong with overrides.
@@ -71,6 +80,13 @@ type Config struct {
 	// SetDynamic takes the broker settings that were changed at run time, this broker's and all brokers', and
 	// says which of them are wrong and do not count; nil: none are known here.
 	SetDynamic func(own, all map[string]string) []error
+}
+
+// Shutdown is controlled.shutdown.*.
+type Shutdown struct {
+	Enabled bool
+	Retries int
+	Backoff time.Duration
 }
 
 // Node is one broker in its cluster. Safe for concurrent use after Start.
@@ -90,6 +106,10 @@ type Node struct {
 	control *controller.Controller
 	ids     *txn.ProducerIDs
 	watcher watcher
+
+	peers     Peers           // nil: none
+	followers *follow.Manager // nil: none
+	proposer  *proposer
 
 	life    context.Context
 	end     context.CancelFunc
@@ -200,21 +220,18 @@ func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.En
 	n.store = s
 	n.applyDynamic(n.id)
 	n.endFormerSession(ctx)
-	if err := n.refuseOthers(ctx, zk); err != nil {
-		return err
-	}
 	if s.BrokerID() != n.id || s.ClusterID() != n.clusterID {
 		if err := s.SetIdentity(n.id, n.clusterID); err != nil {
 			return err
 		}
 	}
-	n.host.Store(host.New(n.id, s, n.cfg.Clock))
+	n.local = &local{n: n}
+	n.startReplication(s)
 	n.self = cluster.Broker{ID: n.id, Endpoints: endpoints, Rack: n.cfg.Rack}
 	n.keepSession(zk)
 	if err := n.register(ctx, zk, true); err != nil {
 		return err
 	}
-	n.local = &local{n: n}
 	n.control = controller.New(controller.Config{
 		BrokerID:              n.id,
 		PartitionCountDefault: n.cfg.PartitionCountDefault,
@@ -222,15 +239,38 @@ func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.En
 		DeleteDisabled:        n.cfg.DeleteDisabled,
 		CheckTopic:            n.cfg.CheckTopic,
 		Unclean:               func(topic string) bool { return n.configs.topic(topic)["unclean.leader.election.enable"] == "true" },
-		Brokers:               n.local,
+		Brokers:               n.brokers(),
 		Clock:                 n.cfg.Clock,
 		Log:                   n.cfg.Log,
 	})
 	n.ids = txn.New(n.control)
 	n.started.Store(true)
 	go n.run()
+	go n.proposer.run()
 	n.raise(configNews)
 	return n.control.Session(ctx, zk)
+}
+
+// startReplication makes the replicas' host and what connects it with the others.
+func (n *Node) startReplication(s *store.Store) {
+	n.proposer = newProposer(n)
+	c := host.Config{Broker: n.id, Store: s, Clock: n.cfg.Clock, LagTimeMaxMs: n.cfg.LagTimeMaxMs, Wanted: n.proposer.want}
+	if n.cfg.Peers != nil {
+		n.peers = n.cfg.Peers(Self{BrokerID: n.id, Epoch: n.epoch.Load, Image: n.Image, Local: n.local})
+		f := n.cfg.Follow
+		f.Leaders, f.Clock, f.Log = n.peers, n.cfg.Clock, n.cfg.Log
+		n.followers = follow.New(f)
+		c.Followers = n.followers
+	}
+	n.host.Store(host.New(c))
+}
+
+// brokers is the controller's way to all brokers.
+func (n *Node) brokers() controller.Brokers {
+	if n.peers == nil {
+		return n.local
+	}
+	return n.peers
 }
 
 // Stop leaves the cluster: the session is closed, so the registration goes at once. Replicas refuse
@@ -243,6 +283,12 @@ func (n *Node) Stop(ctx context.Context) error {
 		n.ids.Close()
 	}
 	err := n.leave(ctx)
+	if n.followers != nil {
+		n.followers.Close()
+	}
+	if n.peers != nil {
+		n.peers.Close()
+	}
 	if h := n.host.Load(); h != nil {
 		h.Close()
 	}

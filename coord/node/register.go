@@ -83,33 +83,6 @@ func formerID(ctx context.Context, zk *session, s *store.Store) (int32, error) {
 	return -1, fmt.Errorf("%w: meta.properties is lost, and the logs may be those of brokers %v: set broker.id", ErrIdentity, common)
 }
 
-// refuseOthers: replication to other brokers is not there yet, so a second broker in a chroot would get
-// partitions that nobody can reach. One that is dead gets the time to expire.
-func (n *Node) refuseOthers(ctx context.Context, zk *session) error {
-	ctx, cancel := context.WithTimeout(ctx, ghostTime(zk))
-	defer cancel()
-	for {
-		names, _, err := zk.Children(ctx, cluster.BrokerIDsPath, nil)
-		if err != nil {
-			return err
-		}
-		live, err := cluster.ReadBrokers(ctx, zk, names)
-		if err != nil {
-			return err
-		}
-		live = slices.DeleteFunc(live, func(b cluster.Broker) bool { return b.ID == n.id })
-		if len(live) == 0 {
-			return nil
-		}
-		n.log("another broker is registered in this chroot; waiting for its end", "broker", live[0].ID)
-		if err := awaitDeletion(ctx, zk, cluster.BrokerPath(live[0].ID)); errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("%w: broker %d is in this chroot; clusters of several brokers are not served yet", ErrRegistered, live[0].ID)
-		} else if err != nil {
-			return err
-		}
-	}
-}
-
 // ghostTime is how long a dead broker's session can live: its timeout and a tick, which is at most half of
 // that, and some time for the server to act.
 func ghostTime(zk *session) time.Duration { return zk.Timeout()*3/2 + 500*time.Millisecond }

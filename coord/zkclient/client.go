@@ -38,6 +38,7 @@ type Client struct {
 	xid      int32
 	next     int // the server to try next
 	watches  watchTable
+	auths    []zk.AuthRequest // that the server has accepted
 }
 
 // Connect dials until a session is there or ctx ends. A session given in Config that the server no

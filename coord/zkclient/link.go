@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +32,8 @@ type call struct {
 type link struct {
 	nc     Conn
 	r      *bufio.Reader
-	heard  atomic.Int64 // Unix nanoseconds
+	began  time.Time
+	heard  atomic.Int64 // nanoseconds since began, which no change of the wall clock moves
 	closed chan struct{}
 
 	mu       sync.Mutex
@@ -43,9 +45,7 @@ type link struct {
 }
 
 func newLink(nc Conn) *link {
-	l := &link{nc: nc, r: bufio.NewReaderSize(nc, 32<<10), closed: make(chan struct{})}
-	l.heard.Store(time.Now().UnixNano())
-	return l
+	return &link{nc: nc, r: bufio.NewReaderSize(nc, 32<<10), closed: make(chan struct{}), began: time.Now()}
 }
 
 // add queues a frame, and the call (nil: none) that its reply answers. The caller flushes.
@@ -87,10 +87,18 @@ func (l *link) flush() {
 	l.flushing = false
 }
 
-// answered takes the oldest call, which xid must answer: replies come in order.
+// answered takes the oldest call, which xid must answer: replies come in order. Only authentication is
+// answered out of turn.
 func (l *link) answered(xid int32) (*call, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if xid == zk.XidAuth {
+		if i := slices.IndexFunc(l.calls, func(k *call) bool { return k.xid == xid }); i > 0 {
+			k := l.calls[i]
+			l.calls = slices.Delete(l.calls, i, i+1)
+			return k, nil
+		}
+	}
 	if len(l.calls) == 0 || l.calls[0].xid != xid {
 		return nil, fmt.Errorf("reply with xid %d, which nobody waits for", xid)
 	}
@@ -128,8 +136,8 @@ func (l *link) ping(timeout time.Duration) {
 		select {
 		case <-l.closed:
 			return
-		case now := <-tick.C:
-			if now.UnixNano()-l.heard.Load() > int64(timeout*5/8) {
+		case <-tick.C:
+			if l.silence() > timeout*5/8 {
 				l.nc.Close()
 				return
 			}
@@ -139,13 +147,16 @@ func (l *link) ping(timeout time.Duration) {
 	}
 }
 
+// silence is how long ago the server was last heard of.
+func (l *link) silence() time.Duration { return time.Since(l.began) - time.Duration(l.heard.Load()) }
+
 // read gives the next frame's body, the caller's to keep.
 func (l *link) read() ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(l.r, head[:]); err != nil {
 		return nil, err
 	}
-	l.heard.Store(time.Now().UnixNano())
+	l.heard.Store(int64(time.Since(l.began)))
 	n := int(int32(binary.BigEndian.Uint32(head[:])))
 	if n < 0 || n > replyBytesMax {
 		return nil, fmt.Errorf("reply of %d bytes: not within 0 to %d", n, replyBytesMax)

@@ -3,7 +3,8 @@ package zkclient
 import "sync"
 
 // notifier runs callbacks one after the other on its own goroutine, so that the connection's reader
-// never waits for a caller's code. Its queue is bounded by the number of watches and state changes.
+// never waits for a caller's code. Its queue is bounded by the number of one-shot watches and of state
+// changes, and for persistent watches by waitingMax.
 type notifier struct {
 	mu    sync.Mutex
 	some  sync.Cond
@@ -25,6 +26,20 @@ func (n *notifier) add(f func()) {
 		n.queue = append(n.queue, f)
 		n.some.Signal()
 	}
+}
+
+// addUpTo adds unless so many wait already.
+func (n *notifier) addUpTo(waiting int, f func()) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.queue) >= waiting {
+		return false
+	}
+	if !n.ended {
+		n.queue = append(n.queue, f)
+		n.some.Signal()
+	}
+	return true
 }
 
 // end lets what is queued run, and then ends the goroutine. It does not wait: a callback may call it.

@@ -41,6 +41,9 @@ func (c *Client) start(ctx context.Context, q request, done chan error) (*link, 
 // enqueue is called with mu held: xids and frames have one order.
 func (c *Client) enqueue(l *link, q request, done chan error) error {
 	xid := c.xid%(1<<30) + 1
+	if q.op == zk.OpAuth {
+		xid = zk.XidAuth
+	}
 	frame := zk.AppendFrame(nil, func(b []byte) []byte {
 		b = zk.RequestHeader{Xid: xid, Op: q.op}.Append(b)
 		if q.record != nil {
@@ -51,7 +54,9 @@ func (c *Client) enqueue(l *link, q request, done chan error) error {
 	if len(frame)-4 > zk.MaxFrameBytes {
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(frame)-4)
 	}
-	c.xid = xid
+	if q.op != zk.OpAuth {
+		c.xid = xid
+	}
 	l.add(&call{xid: xid, reply: q.reply, done: done}, frame)
 	return nil
 }
@@ -95,6 +100,10 @@ func sentinel(code zk.Code) error {
 		return ErrConnectionLoss
 	case zk.NoAuth:
 		return ErrNoAuth
+	case zk.AuthFailed:
+		return ErrAuthFailed
+	case zk.Unimplemented:
+		return ErrUnsupported
 	}
 	return code
 }

@@ -62,13 +62,17 @@ func (c *Client) install(l *link, state State) bool {
 	return true
 }
 
-// rearm queues SetWatches for all that is watched, in batches.
+// rearm queues who the client is, and SetWatches for all that is watched, in batches.
 func (c *Client) rearm(l *link) {
+	for _, a := range c.auths {
+		l.add(&call{xid: zk.XidAuth, done: make(chan error, 1)}, authFrame(a))
+	}
 	for _, q := range c.watches.setWatches(setWatchesBytes) {
 		q.RelativeZxid = c.zxid
+		op := setWatchesOp(&q)
 		frame := zk.AppendFrame(nil, func(b []byte) []byte {
-			b = zk.RequestHeader{Xid: zk.XidSetWatches, Op: zk.OpSetWatches}.Append(b)
-			return q.Append(b, zk.OpSetWatches)
+			b = zk.RequestHeader{Xid: zk.XidSetWatches, Op: op}.Append(b)
+			return q.Append(b, op)
 		})
 		l.add(&call{xid: zk.XidSetWatches, done: make(chan error, 1)}, frame)
 	}

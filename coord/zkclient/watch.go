@@ -3,6 +3,7 @@ package zkclient
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"platter/coord/zk"
 )
@@ -24,18 +25,24 @@ type watcher struct {
 }
 
 // watchTable is what is watched, by full path.
-type watchTable [watchKinds]map[string][]watcher
+type watchTable struct {
+	once    [watchKinds]map[string][]watcher
+	staying map[string][]*stayingWatcher
+}
 
 func newWatchTable() (t watchTable) {
-	for k := range t {
-		t[k] = map[string][]watcher{}
+	for k := range t.once {
+		t.once[k] = map[string][]watcher{}
 	}
+	t.staying = map[string][]*stayingWatcher{}
 	return t
 }
 
-func (t *watchTable) add(k watchKind, full string, w watcher) { t[k][full] = append(t[k][full], w) }
+func (t *watchTable) add(k watchKind, full string, w watcher) {
+	t.once[k][full] = append(t.once[k][full], w)
+}
 
-// take removes and gives the watchers that an event is for.
+// take removes and gives the one-shot watchers that an event is for.
 func (t *watchTable) take(typ EventType, full string) (ws []watcher) {
 	kinds := []watchKind{dataWatch, existWatch}
 	switch typ {
@@ -45,41 +52,65 @@ func (t *watchTable) take(typ EventType, full string) (ws []watcher) {
 		kinds = []watchKind{childWatch}
 	}
 	for _, k := range kinds {
-		ws = append(ws, t[k][full]...)
-		delete(t[k], full)
+		ws = append(ws, t.once[k][full]...)
+		delete(t.once[k], full)
 	}
 	return ws
 }
 
 // takeAll empties the table.
 func (t *watchTable) takeAll() (ws []watcher) {
-	for k := range t {
-		for _, path := range slices.Sorted(maps.Keys(t[k])) {
-			ws = append(ws, t[k][path]...)
+	for k := range t.once {
+		for _, path := range slices.Sorted(maps.Keys(t.once[k])) {
+			ws = append(ws, t.once[k][path]...)
 		}
-		clear(t[k])
+		clear(t.once[k])
 	}
+	for _, path := range slices.Sorted(maps.Keys(t.staying)) {
+		for _, w := range t.staying[path] {
+			ws = append(ws, w.watcher)
+		}
+	}
+	clear(t.staying)
 	return ws
 }
 
 // setWatches lists all that is watched, in requests of about maxBytes each.
 func (t *watchTable) setWatches(maxBytes int) (qs []zk.SetWatches) {
 	var q zk.SetWatches
-	lists := [watchKinds]*[]string{&q.Data, &q.Exist, &q.Child}
 	bytes := 0
-	for k := range t {
-		for path := range t[k] {
-			if bytes > maxBytes {
-				qs, q, bytes = append(qs, q), zk.SetWatches{}, 0
-			}
-			*lists[k] = append(*lists[k], path)
-			bytes += 4 + len(path)
+	add := func(list *[]string, path string) {
+		if bytes > maxBytes {
+			qs, q, bytes = append(qs, q), zk.SetWatches{}, 0
+		}
+		*list = append(*list, path)
+		bytes += 4 + len(path)
+	}
+	for k, list := range [watchKinds]*[]string{&q.Data, &q.Exist, &q.Child} {
+		for path := range t.once[k] {
+			add(list, path)
+		}
+	}
+	for path, ws := range t.staying {
+		if slices.ContainsFunc(ws, func(w *stayingWatcher) bool { return !w.recursive }) {
+			add(&q.Persistent, path)
+		}
+		if slices.ContainsFunc(ws, func(w *stayingWatcher) bool { return w.recursive }) {
+			add(&q.PersistentRecursive, path)
 		}
 	}
 	if bytes > 0 {
 		qs = append(qs, q)
 	}
 	return qs
+}
+
+// setWatchesOp is the operation that a request needs: older servers know only the first.
+func setWatchesOp(q *zk.SetWatches) zk.Op {
+	if len(q.Persistent)+len(q.PersistentRecursive) > 0 {
+		return zk.OpSetWatches2
+	}
+	return zk.OpSetWatches
 }
 
 // fire hands an event to its watchers.
@@ -92,6 +123,9 @@ func (c *Client) fire(d *zk.Decoder) {
 	defer c.mu.Unlock()
 	for _, w := range c.watches.take(EventType(e.Type), e.Path) {
 		c.notify.add(func() { w.call(Event{Type: EventType(e.Type), Path: w.path}) })
+	}
+	if strings.HasPrefix(e.Path, "/") {
+		c.tellStaying(EventType(e.Type), e.Path)
 	}
 }
 

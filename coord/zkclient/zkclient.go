@@ -1,5 +1,5 @@
 // Package zkclient is the broker's ZooKeeper client, on the wire records of coord/zk: one session,
-// pipelined requests, one-shot watches, re-attach after a lost connection, reconnect at once.
+// pipelined requests, one-shot and persistent watches, re-attach after a lost connection, reconnect at once.
 //
 // # What may run at once
 //
@@ -32,6 +32,7 @@ var (
 	ErrConnectionLoss = errors.New("connection lost") // the outcome is unknown
 	ErrClosed         = errors.New("client is closed")
 	ErrNoAuth         = errors.New("no permission")
+	ErrAuthFailed     = errors.New("authentication failed")
 	ErrTooLarge       = errors.New("request is larger than jute.maxbuffer")
 )
 
@@ -85,7 +86,8 @@ type Event struct {
 	Path string
 }
 
-// EventType as on the wire; SessionLost replaces all when the session ends.
+// EventType as on the wire; SessionLost replaces all when the session ends, Missed stands for events of a
+// persistent watch that were lost since its callback was too slow.
 type EventType int32
 
 // Event types.
@@ -95,6 +97,7 @@ const (
 	NodeDataChanged     EventType = 3
 	NodeChildrenChanged EventType = 4
 	SessionLost         EventType = -1
+	Missed              EventType = -2
 )
 
 // CreateMode is the create flags.

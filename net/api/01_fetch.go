@@ -11,6 +11,7 @@ import (
 	"platter/engine/store"
 	"platter/net/frame"
 	"platter/net/wire"
+	"platter/replication/core"
 	"platter/replication/replica"
 )
 
@@ -25,7 +26,8 @@ import (
 //     pinned is bounded: what is left out, the next fetch brings;
 //   - consumers read up to the high watermark, or the last stable offset when they ask for committed
 //     records; there are no aborted transactions yet;
-//   - followers do not fetch yet: a replica id is NOT_LEADER_OR_FOLLOWER;
+//   - a follower, which names itself, reads up to the log end; what it has is noted at the replica. Where its
+//     log parts from this one, it gets the point instead of records (KIP-595, from version 12);
 //   - a fetch at the log end is empty, never out of range.
 func init() { registerRaw(kmsg.Fetch, 4, 18, (*Handler).fetch) }
 
@@ -42,19 +44,21 @@ type fetch struct {
 	iso     replica.Isolation
 	held    int64 // file ranges pinned
 	cut     bool  // partitions were left out for want of pins
+	noted   bool  // what a follower has was told to the replicas
 	release func()
 }
 
 // fetchPart is one partition of a fetch.
 type fetchPart struct {
-	q      *wire.FetchPartition
-	topic  string
-	id     store.UUID // zero: asked for by name
-	from   Partition  // nil: err is final
-	err    error
-	state  replica.State
-	read   commitlog.Read
-	pinned bool // read is to be released
+	q         *wire.FetchPartition
+	topic     string
+	id        store.UUID // zero: asked for by name
+	from      Partition  // nil: err is final
+	err       error
+	state     replica.State
+	read      commitlog.Read
+	pinned    bool // read is to be released
+	diverging wire.EpochEnd
 }
 
 var fetches = sync.Pool{New: func() any { return new(fetch) }}
@@ -74,11 +78,15 @@ func (h *Handler) fetch(c call) (*frame.Reply, error) {
 		f.resp.ErrorCode = h.count(c, FetchSessionIDNotFound)
 		return f.reply(), nil
 	}
-	if f.req.Isolation == 1 {
+	switch {
+	case f.follower():
+		f.iso = replica.LogEnd
+	case f.req.Isolation == 1:
 		f.iso = replica.ReadCommitted
 	}
 	f.find()
 	f.read()
+	f.noted = true
 	if !f.satisfied() {
 		f.wait()
 	}
@@ -96,9 +104,6 @@ func (f *fetch) find() {
 			if name = known; !ok {
 				err = errTopicID
 			}
-		}
-		if f.req.ReplicaID >= 0 && err == nil {
-			err = replica.ErrNotLeader
 		}
 		for j := range t.Partitions {
 			part := fetchPart{q: &t.Partitions[j], topic: name, err: err}
@@ -132,6 +137,9 @@ func (f *fetch) read() {
 			part.look()
 			continue
 		}
+		if f.follower() && part.diverges() {
+			continue
+		}
 		most := min(int64(max(part.q.MaxBytes, 0)), left)
 		part.read, part.state, part.err = part.from.Read(part.q.FetchOffset, most, f.iso, part.q.CurrentLeaderEpoch, first)
 		part.checkID()
@@ -139,6 +147,11 @@ func (f *fetch) read() {
 			continue
 		}
 		part.pinned = true
+		if f.follower() {
+			if f.note(part); part.err != nil {
+				continue
+			}
+		}
 		if part.read.SizeBytes > 0 {
 			first = false
 			left = max(left-part.read.SizeBytes, 0)
@@ -181,6 +194,47 @@ func (f *fetch) unpin() {
 	f.held, f.cut = 0, false
 }
 
+// follower says whether a broker fetches, to replicate.
+func (f *fetch) follower() bool { return f.req.ReplicaID >= 0 }
+
+// diverges finds out whether a follower's log parts from this leader's.
+func (part *fetchPart) diverges() bool {
+	st, err := part.from.State(part.q.CurrentLeaderEpoch)
+	if err == nil && !st.IsLeader {
+		err = replica.ErrNotLeader
+	}
+	part.state, part.err = st, err
+	if part.checkID(); part.err != nil {
+		return true
+	}
+	epoch, end, known := part.from.Diverges(part.q.LastFetchedEpoch, part.q.FetchOffset)
+	switch {
+	case known && epoch < 0:
+		part.err = commitlog.ErrOffsetOutOfRange // this log begins behind all that the follower has
+	case known:
+		part.diverging = wire.EpochEnd{Known: true, Epoch: epoch, EndOffset: end}
+	}
+	return known
+}
+
+// note tells a replica what its follower has: once a request, since only that is news.
+func (f *fetch) note(part *fetchPart) {
+	if f.noted {
+		return
+	}
+	part.err = part.from.FollowerFetched(core.Fetch{
+		Broker: f.req.ReplicaID, BrokerEpoch: f.req.ReplicaEpoch, LeaderEpoch: part.state.LeaderEpoch,
+		Offset: part.q.FetchOffset, Durable: part.q.FetchOffset, LogStart: part.q.LogStartOffset, NowMs: f.h.Clock.NowMs(),
+	})
+	if part.err == nil {
+		part.state, part.err = part.from.State(part.q.CurrentLeaderEpoch) // the high watermark may have moved by it
+	}
+	if part.err != nil {
+		part.read.Release()
+		part.read, part.pinned = commitlog.Read{}, false
+	}
+}
+
 // satisfied says whether there is enough to answer with.
 func (f *fetch) satisfied() bool {
 	if len(f.parts) == 0 || f.req.MaxWaitMs <= 0 {
@@ -189,7 +243,7 @@ func (f *fetch) satisfied() bool {
 	size := int64(0)
 	for i := range f.parts {
 		part := &f.parts[i]
-		if part.err != nil {
+		if part.err != nil || part.diverging.Known {
 			return true
 		}
 		size += part.read.SizeBytes
@@ -202,8 +256,11 @@ func (f *fetch) satisfied() bool {
 }
 
 func (f *fetch) limit(part *fetchPart) int64 {
-	if f.iso == replica.ReadCommitted {
+	switch f.iso {
+	case replica.ReadCommitted:
 		return part.state.LastStable
+	case replica.LogEnd:
+		return part.state.LogEnd
 	}
 	return part.state.HighWatermark
 }
@@ -291,7 +348,7 @@ func (f *fetch) outcome(part *fetchPart) wire.FetchPartitionResponse {
 	}
 	st := &part.state
 	rp.HighWatermark, rp.LastStableOffset, rp.LogStartOffset = st.HighWatermark, st.LastStable, st.LogStart
-	rp.Ranges = part.read.Ranges
+	rp.Ranges, rp.Diverging = part.read.Ranges, part.diverging
 	if f.iso == replica.ReadCommitted {
 		rp.Aborted = noneAborted
 	}
@@ -320,7 +377,7 @@ func (f *fetch) free() {
 	for i := range f.resp.Topics {
 		clear(f.resp.Topics[i].Partitions)
 	}
-	f.h, f.c, f.req, f.iso, f.parts = nil, call{}, nil, 0, f.parts[:0]
+	f.h, f.c, f.req, f.iso, f.noted, f.parts = nil, call{}, nil, 0, false, f.parts[:0]
 	if cap(f.parts) <= partsKept {
 		fetches.Put(f)
 	}

@@ -18,6 +18,7 @@ import (
 	"platter/io/clock"
 	"platter/net/console"
 	"platter/net/server"
+	"platter/replication/core"
 	"platter/replication/host"
 	"platter/replication/replica"
 )
@@ -32,10 +33,14 @@ type Deps struct {
 	Overrides   Overrides   // *node.Node
 	ProducerIDs ProducerIDs // *txn.ProducerIDs
 	Groups      Groups      // *group.Coordinator
-	Config      *config.Broker
-	Clock       clock.Clock
-	Log         *slog.Logger
-	Metrics     *console.Metrics
+	Peer        Peer        // *node.Node; what a controller tells this broker
+	// Forward sends a request that only the controller answers on to it, and gives the answer's body
+	// (*peer.Pool). nil: there are no other brokers.
+	Forward func(ctx context.Context, key, version int16, flexible bool, body []byte) ([]byte, error)
+	Config  *config.Broker
+	Clock   clock.Clock
+	Log     *slog.Logger
+	Metrics *console.Metrics
 	// FetchFilesMax bounds the files that all fetches together keep open for replies under way; well
 	// below what the store may open. 0: a cautious default.
 	FetchFilesMax int
@@ -50,6 +55,8 @@ type Partition interface {
 	Unwatch(*replica.Waiter)
 	Advance()
 	Log() *commitlog.Log
+	Diverges(lastEpoch int32, offset int64) (epoch int32, endOffset int64, known bool)
+	FollowerFetched(core.Fetch) error
 }
 
 // Replicas finds this broker's replicas; errors as host.Host.Replica.
@@ -63,8 +70,18 @@ type Controller interface {
 	CreateTopics(context.Context, []controller.NewTopic) []controller.Created
 	DeleteTopics(context.Context, []string) []error
 	CreatePartitions(context.Context, []controller.MorePartitions) []error
+	Active() bool
+	AlterPartition(ctx context.Context, broker int32, epoch int64, changes []controller.ISRChange) ([]controller.ISRAnswer, error)
+	ControlledShutdown(ctx context.Context, broker int32, epoch int64) (remaining []store.TP, err error)
 	ElectLeaders(ctx context.Context, unclean bool, tps []store.TP) ([]controller.Elected, error)
 	Reassignments(context.Context) ([]controller.Reassignment, error)
+}
+
+// Peer is this broker as a controller speaks to it. Errors: controller.ErrStaleController, controller.ErrStaleBroker.
+type Peer interface {
+	LeaderAndISR(context.Context, controller.LeaderAndISR) ([]error, error)
+	StopReplica(context.Context, controller.StopReplica) ([]error, error)
+	UpdateMetadata(context.Context, controller.UpdateMetadata) error
 }
 
 // Overrides changes the settings of topics and brokers (*node.Node).

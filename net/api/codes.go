@@ -16,6 +16,7 @@ const (
 	NotLeaderOrFollower                Code = 6
 	RequestTimedOut                    Code = 7
 	MessageTooLarge                    Code = 10
+	StaleControllerEpoch               Code = 11
 	OffsetMetadataTooLarge             Code = 12
 	CoordinatorLoadInProgress          Code = 14
 	CoordinatorNotAvailable            Code = 15
@@ -55,6 +56,7 @@ const (
 	FencedLeaderEpoch                  Code = 74
 	UnknownLeaderEpoch                 Code = 75
 	UnsupportedCompressionType         Code = 76
+	StaleBrokerEpoch                   Code = 77
 	MemberIDRequired                   Code = 79
 	PreferredLeaderNotAvailable        Code = 80
 	GroupMaxSizeReached                Code = 81
@@ -63,7 +65,9 @@ const (
 	ElectionNotNeeded                  Code = 84
 	GroupSubscribedToTopic             Code = 86
 	InvalidRecord                      Code = 87
+	InvalidUpdateVersion               Code = 95
 	UnknownTopicID                     Code = 100
+	IneligibleReplica                  Code = 107
 	MismatchedEndpointType             Code = 114
 	UnsupportedEndpointType            Code = 115
 )
@@ -97,8 +101,9 @@ var codeNames = map[Code]string{
 	RebalanceInProgress: "REBALANCE_IN_PROGRESS", InvalidCommitOffsetSize: "INVALID_COMMIT_OFFSET_SIZE",
 	NonEmptyGroup: "NON_EMPTY_GROUP", GroupIDNotFound: "GROUP_ID_NOT_FOUND", MemberIDRequired: "MEMBER_ID_REQUIRED",
 	GroupMaxSizeReached: "GROUP_MAX_SIZE_REACHED", FencedInstanceID: "FENCED_INSTANCE_ID",
-	GroupSubscribedToTopic: "GROUP_SUBSCRIBED_TO_TOPIC",
-	InvalidRecord:          "INVALID_RECORD", UnknownTopicID: "UNKNOWN_TOPIC_ID",
+	GroupSubscribedToTopic: "GROUP_SUBSCRIBED_TO_TOPIC", StaleControllerEpoch: "STALE_CONTROLLER_EPOCH",
+	StaleBrokerEpoch: "STALE_BROKER_EPOCH", InvalidUpdateVersion: "INVALID_UPDATE_VERSION", IneligibleReplica: "INELIGIBLE_REPLICA",
+	InvalidRecord: "INVALID_RECORD", UnknownTopicID: "UNKNOWN_TOPIC_ID",
 	MismatchedEndpointType: "MISMATCHED_ENDPOINT_TYPE", UnsupportedEndpointType: "UNSUPPORTED_ENDPOINT_TYPE",
 }
 

@@ -11,8 +11,10 @@ import (
 	"platter/coord/txn"
 	"platter/engine/batch"
 	"platter/engine/commitlog"
+	"platter/engine/store"
 	"platter/io/disk"
 	"platter/io/handles"
+	rcore "platter/replication/core"
 	"platter/replication/replica"
 )
 
@@ -56,6 +58,9 @@ var table = []struct {
 	{core.ErrSubscribed, GroupSubscribedToTopic},
 
 	{replica.ErrNotLeader, NotLeaderOrFollower},
+	{replica.ErrStaleEpoch, StaleControllerEpoch}, // as Kafka's answers to LeaderAndIsr have it
+	{rcore.ErrNotReplica, NotLeaderOrFollower},
+	{rcore.ErrStaleBroker, NotLeaderOrFollower},
 	{replica.ErrUnknownPartition, UnknownTopicOrPartition},
 	{replica.ErrFencedEpoch, FencedLeaderEpoch},
 	{replica.ErrUnknownEpoch, UnknownLeaderEpoch},
@@ -86,6 +91,13 @@ var table = []struct {
 	{batch.ErrKeyRequired, InvalidRecord},
 
 	{controller.ErrNotController, NotController},
+	{controller.ErrStaleController, StaleControllerEpoch},
+	{controller.ErrStaleBroker, StaleBrokerEpoch},
+	{controller.ErrFencedLeader, FencedLeaderEpoch},
+	{controller.ErrInvalidUpdate, InvalidUpdateVersion},
+	{controller.ErrIneligible, IneligibleReplica},
+	{controller.ErrInvalidISR, InvalidRequest},
+	{store.ErrOffline, KafkaStorageError},
 	{controller.ErrTopicExists, TopicAlreadyExists},
 	{controller.ErrUnknownTopic, UnknownTopicOrPartition},
 	{controller.ErrUnknownTopicID, UnknownTopicID},

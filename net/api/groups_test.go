@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -16,6 +17,14 @@ func (b *broker) coordinate() {
 	req.CoordinatorKeys = []string{"g"}
 	resp := ask[*kmsg.FindCoordinatorResponse](b.dial(), 6, req)
 	code(b.t, "FindCoordinator", resp.Coordinators[0].ErrorCode, api.None)
+	list := kmsg.NewPtrListGroupsRequest()
+	for range 10_000 {
+		if ask[*kmsg.ListGroupsResponse](b.dial(), 5, list).ErrorCode != int16(api.CoordinatorLoadInProgress) {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	b.t.Fatal("the groups are never loaded")
 }
 
 // groupRequests are requests of each key of groups, for topic t with this id.

@@ -98,7 +98,7 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 	b.metrics = console.NewMetrics()
 	h := api.New(api.Deps{
 		BrokerID: b.node.BrokerID(), Replicas: api.HostReplicas(b.node.Host()), Image: b.node.Image,
-		Controller: b.node.Controller(), Store: b.store, Overrides: b.node, ProducerIDs: b.node.ProducerIDs(), Groups: groups, Config: cfg,
+		Controller: b.node.Controller(), Store: b.store, Overrides: b.node, ProducerIDs: b.node.ProducerIDs(), Groups: groups, Peer: b.node, Config: cfg,
 		Clock: clock.Real{}, Log: log, Metrics: b.metrics, FetchFilesMax: 40,
 	})
 	b.server, err = server.New(server.Config{

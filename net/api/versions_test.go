@@ -21,6 +21,7 @@ var served = map[kmsg.Key][2]int16{
 	kmsg.SyncGroup: {0, 5}, kmsg.DescribeGroups: {0, 6}, kmsg.ListGroups: {0, 5}, kmsg.DeleteGroups: {0, 3}, kmsg.OffsetDelete: {0, 0},
 	kmsg.CreatePartitions: {0, 3}, kmsg.DeleteRecords: {0, 2}, kmsg.DescribeLogDirs: {0, 5},
 	kmsg.AlterConfigs: {0, 2}, kmsg.IncrementalAlterConfigs: {0, 1},
+	kmsg.LeaderAndISR: {5, 7}, kmsg.StopReplica: {3, 4}, kmsg.UpdateMetadata: {7, 8}, kmsg.ControlledShutdown: {2, 3}, kmsg.AlterPartition: {2, 3},
 	kmsg.DescribeProducers: {0, 0}, kmsg.ElectLeaders: {0, 2}, kmsg.ListPartitionReassignments: {0, 0},
 }
 
@@ -121,12 +122,16 @@ func TestEveryVersionOfEveryKey(t *testing.T) {
 	maps.Copy(requests, groupRequests(id))
 	b.coordinate()
 	administration(requests)
+	betweenBrokers(requests)
 	for key, r := range served {
 		for v := r[0]; v <= r[1]; v++ {
 			t.Run(fmt.Sprintf("%s-%d", key.Name(), v), func(t *testing.T) {
 				p := b.dialFor(t)
 				resp := p.receive(p.send(v, requests[key](v)), requestOf(key, v))
 				want := groupCodes(key, v)
+				if refused, ok := peerCodes(key); ok {
+					want = refused
+				}
 				if key == kmsg.Produce && v < 3 {
 					want = api.UnsupportedVersion
 				}

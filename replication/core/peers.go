@@ -93,6 +93,14 @@ func (c *Core) Refused(leaderEpoch int32) Work {
 // Proposed is the in-sync set that the controller was asked for and has not answered; nil: none.
 func (c *Core) Proposed() []int32 { return slices.Clone(c.proposed) }
 
+// BrokerEpoch is the registration in which a follower last fetched, -1 unknown.
+func (c *Core) BrokerEpoch(id int32) int64 {
+	if p := c.peer(id); p != nil {
+		return p.brokerEpoch
+	}
+	return -1
+}
+
 // mayJoin: a follower joins once it has everything up to the high watermark and up to the start of this
 // term. The latter because a new leader's watermark may lag behind what its predecessor acknowledged.
 func (c *Core) mayJoin(p *peer) bool {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"platter/engine/commitlog"
 	"platter/engine/store"
@@ -48,12 +49,34 @@ type logs interface {
 	HighWatermarkCheckpoint(store.TP) int64
 }
 
+// Followers fetches for the replicas that follow (*follow.Manager). Its methods must not block.
+type Followers interface {
+	// Follow fetches for r from now on, from the leader that it has now.
+	Follow(store.TP, store.UUID, *replica.Replica)
+	// Leave stops fetching for a partition, if it was.
+	Leave(store.TP)
+}
+
+// Config is what a host needs.
+type Config struct {
+	Broker int32
+	Store  *store.Store
+	Clock  clock.Clock
+	// LagTimeMaxMs is replica.lag.time.max.ms.
+	LagTimeMaxMs int64
+	// Followers is nil where nothing is followed.
+	Followers Followers
+	// Wanted is told when a leader here wants another in-sync set. It must not block; nil: nobody cares.
+	Wanted func(store.TP, *replica.Replica)
+}
+
 // Host holds the replicas. Safe for concurrent use.
 type Host struct {
-	broker int32
+	cfg    Config
 	store  logs
 	clock  clock.Clock
 	shards [64]shard
+	ending chan struct{}
 	// applying is held over the disk, by one partition's word at a time: whose disk hangs holds up nobody else.
 	applying keyed.Locks[store.TP]
 	patience patience
@@ -80,16 +103,34 @@ type hosted struct {
 	count int
 }
 
-// New makes a host for the broker over its store.
-func New(brokerID int32, s *store.Store, c clock.Clock) *Host { return newHost(brokerID, s, c) }
+// New makes a host for the broker over its store. Close ends it.
+func New(c Config) *Host { return newHost(c, c.Store) }
 
-func newHost(brokerID int32, s logs, c clock.Clock) *Host {
-	h := &Host{broker: brokerID, store: s, clock: c, topics: make(map[store.UUID]*hosted)}
+func newHost(c Config, s logs) *Host {
+	h := &Host{cfg: c, store: s, clock: c.Clock, ending: make(chan struct{}), topics: make(map[store.UUID]*hosted)}
 	h.patience = patience{max: patienceMax, running: map[store.TP]int{}, late: map[store.TP]bool{}}
 	for i := range h.shards {
 		h.shards[i].replicas = make(map[store.TP]*held)
 	}
+	if c.LagTimeMaxMs > 0 {
+		go h.watchLag()
+	}
 	return h
+}
+
+// watchLag looks for followers that lag, twice as often as they may, as Kafka does (ReplicaManager's
+// isr-expiration).
+func (h *Host) watchLag() {
+	every := max(time.Duration(h.cfg.LagTimeMaxMs)*time.Millisecond/2, time.Millisecond)
+	for {
+		select {
+		case <-h.ending:
+			return
+		case <-h.clock.After(every):
+		}
+		now := h.clock.NowMs()
+		h.All(func(_ store.TP, r *replica.Replica) { r.Tick(now) })
+	}
 }
 
 // Apply makes this broker leader or follower of each partition; results are in the order given. It
@@ -123,6 +164,13 @@ func (h *Host) apply(s *PartitionState) error {
 	if err != nil {
 		return fmt.Errorf("%s-%d: %w", s.TP.Topic, s.TP.Partition, err)
 	}
+	if h.cfg.Followers != nil {
+		if _, follows := r.Position(); follows {
+			h.cfg.Followers.Follow(s.TP, s.TopicID, r.Replica)
+		} else {
+			h.cfg.Followers.Leave(s.TP)
+		}
+	}
 	return nil
 }
 
@@ -143,13 +191,19 @@ func (h *Host) ensure(sh *shard, s *PartitionState) (*held, error) {
 		return nil, err
 	}
 	l.SetConfig(s.Config) // a log that was there already was opened with what was known then
-	r := &held{topicID: s.TopicID, Replica: replica.New(replica.Config{
-		Self:          h.broker,
+	c := replica.Config{
+		Self:          h.cfg.Broker,
 		TopicID:       s.TopicID,
 		Log:           l,
 		HighWatermark: h.store.HighWatermarkCheckpoint(s.TP),
 		MinISR:        s.MinISR,
-	})}
+		LagTimeMaxMs:  h.cfg.LagTimeMaxMs,
+	}
+	if h.cfg.Wanted != nil {
+		tp := s.TP
+		c.Wanted = func(r *replica.Replica) { h.cfg.Wanted(tp, r) }
+	}
+	r := &held{topicID: s.TopicID, Replica: replica.New(c)}
 	sh.set(s.TP, r)
 	h.count(s.TopicID, s.TP.Topic, 1)
 	return r, nil
@@ -167,6 +221,9 @@ func (h *Host) stop(tp store.TP, remove bool) error {
 	sh := h.shard(tp)
 	if r := sh.get(tp); r != nil {
 		sh.set(tp, nil)
+		if h.cfg.Followers != nil {
+			h.cfg.Followers.Leave(tp)
+		}
 		r.Stop()
 		h.count(r.topicID, tp.Topic, -1)
 	}
@@ -176,8 +233,9 @@ func (h *Host) stop(tp store.TP, remove bool) error {
 	return h.store.Delete(tp)
 }
 
-// Close stops all replicas: appends and reads are refused from now on. Their logs stay open.
+// Close stops all replicas: appends and reads are refused from now on. Their logs stay open. Called once.
 func (h *Host) Close() {
+	close(h.ending)
 	var tps []store.TP
 	h.All(func(tp store.TP, _ *replica.Replica) { tps = append(tps, tp) })
 	h.Stop(tps, false)

@@ -24,7 +24,7 @@ func openHost(t *testing.T) (*Host, *store.Store) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close(true) })
-	return New(1, s, clock.Real{}), s
+	return New(Config{Broker: 1, Store: s, Clock: clock.Real{}}), s
 }
 
 func state(topic string, p int32, id byte, epoch int32) PartitionState {

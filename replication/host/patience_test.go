@@ -28,7 +28,7 @@ func (h hangingLogs) Create(tp store.TP, id store.UUID, c commitlog.Config) (*co
 func TestADiskThatHangs(t *testing.T) {
 	_, s := openHost(t)
 	hung := make(chan struct{})
-	h := newHost(1, hangingLogs{s, hung}, clock.Real{})
+	h := newHost(Config{Broker: 1, Clock: clock.Real{}}, hangingLogs{s, hung})
 	h.patience.max = 50 * time.Millisecond
 	var states []PartitionState
 	for p := range int32(4) {

@@ -89,6 +89,12 @@ func (l *fakeLog) AssignEpoch(epoch int32) error {
 
 func (l *fakeLog) SetConfig(commitlog.Config) {}
 
+func (l *fakeLog) EpochAt(int64) int32                      { return 0 }
+func (l *fakeLog) EndOffsetForEpoch(e int32) (int32, int64) { return e, l.Ends().Written }
+func (l *fakeLog) TrimTo(int64) error                       { return nil }
+func (l *fakeLog) TruncateTo(int64) error                   { return nil }
+func (l *fakeLog) TruncateFully(int64) error                { return nil }
+
 // leader makes broker 1 the leader with this in-sync set.
 func leader(t *testing.T, l *fakeLog, minISR int, isr ...int32) *Replica {
 	t.Helper()

@@ -64,6 +64,9 @@ type Config struct {
 	HighWatermark int64 // as the checkpoint says
 	MinISR        int
 	LagTimeMaxMs  int64 // replica.lag.time.max.ms
+	// Wanted is told when the replica, as leader, wants another in-sync set (Proposal). It must not block. nil:
+	// nobody cares.
+	Wanted func(*Replica)
 }
 
 // partitionLog is what a replica uses of *commitlog.Log.
@@ -73,6 +76,11 @@ type partitionLog interface {
 	Ends() commitlog.Ends
 	AssignEpoch(epoch int32) error
 	SetConfig(commitlog.Config)
+	EpochAt(offset int64) int32
+	EndOffsetForEpoch(epoch int32) (int32, int64)
+	TrimTo(offset int64) error
+	TruncateTo(offset int64) error
+	TruncateFully(offset int64) error
 }
 
 // Replica is one partition on this broker. Safe for concurrent use.
@@ -80,6 +88,7 @@ type Replica struct {
 	self    int32
 	topicID store.UUID
 	log     partitionLog
+	wanted  func(*Replica)
 
 	view atomic.Pointer[view]
 	hw   atomic.Int64
@@ -105,7 +114,7 @@ type view struct {
 func New(c Config) *Replica { return newReplica(c, c.Log) }
 
 func newReplica(c Config, log partitionLog) *Replica {
-	r := &Replica{self: c.Self, topicID: c.TopicID, log: log}
+	r := &Replica{self: c.Self, topicID: c.TopicID, log: log, wanted: c.Wanted}
 	r.core = core.New(core.Config{Self: c.Self, MinISR: c.MinISR, LagTimeMaxMs: c.LagTimeMaxMs}, r.ends(), c.HighWatermark)
 	r.hw.Store(r.core.HighWatermark())
 	r.view.Store(&view{leader: core.NoLeader, epoch: -1})

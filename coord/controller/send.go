@@ -1,0 +1,288 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"platter/coord/cluster"
+	"platter/engine/store"
+	"platter/replication/replica"
+)
+
+const (
+	// pushWait is how long the driver waits for brokers to take what it tells them. One that takes longer
+	// hears it all the same, but is not waited for again until it has caught up.
+	pushWait = 5 * time.Second
+	// The pauses between two tries to reach a broker.
+	sendDelayMin = 50 * time.Millisecond
+	sendDelayMax = time.Second
+	// sendQueueMax bounds what waits for a broker; beyond it the broker is told everything instead.
+	sendQueueMax = 64
+)
+
+// message is one push on its way to a broker.
+type message struct {
+	lead   *LeaderAndISR
+	stop   *StopReplica
+	update *UpdateMetadata
+
+	errs []error // by partition
+	err  error   // it was not taken at all
+	done chan struct{}
+}
+
+// answer is what a broker said of partitions that it was told of.
+type answer struct {
+	broker cluster.Broker
+	told   []PartitionState
+	errs   []error
+}
+
+// sender tells one broker, in one of its registrations, what the controller decides: in order, again and again
+// until it was taken or refused.
+type sender struct {
+	c   *Controller
+	to  cluster.Broker
+	ctx context.Context
+	end context.CancelFunc
+
+	mu    sync.Mutex
+	queue []*message
+	busy  bool
+	late  bool // it is not waited for
+}
+
+// sender finds the one for a broker, or makes it. Only the driver calls it.
+func (c *Controller) sender(to cluster.Broker) *sender {
+	s := c.senders[to.ID]
+	if s != nil && s.to.Epoch == to.Epoch {
+		return s
+	}
+	if s != nil {
+		s.end()
+	}
+	s = &sender{c: c, to: to}
+	s.ctx, s.end = context.WithCancel(c.life)
+	c.senders[to.ID] = s
+	return s
+}
+
+// hush ends the senders to brokers that are not among live; nil: all of them.
+func (c *Controller) hush(live map[int32]cluster.Broker) {
+	for id, s := range c.senders {
+		if b, ok := live[id]; !ok || b.Epoch != s.to.Epoch {
+			s.end()
+			delete(c.senders, id)
+		}
+	}
+}
+
+// send queues a message. The result is nil when the broker is late: nobody should wait for it.
+func (s *sender) send(m *message) *message {
+	m.done = make(chan struct{})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.queue) >= sendQueueMax {
+		for _, old := range s.queue[1:] { // the first is under way
+			old.err = errOverrun
+			close(old.done)
+		}
+		s.queue = s.queue[:1]
+		s.c.raise(reread) // which tells everybody everything
+	}
+	s.queue = append(s.queue, m)
+	if !s.busy {
+		s.busy = true
+		go s.run()
+	}
+	if s.late {
+		return nil
+	}
+	return m
+}
+
+var errOverrun = errors.New("too many changes wait for the broker")
+
+func (s *sender) setLate(late bool) {
+	s.mu.Lock()
+	s.late = late
+	s.mu.Unlock()
+}
+
+func (s *sender) run() {
+	for {
+		s.mu.Lock()
+		if len(s.queue) == 0 {
+			s.busy, s.late = false, false
+			s.mu.Unlock()
+			return
+		}
+		m := s.queue[0]
+		s.mu.Unlock()
+		s.deliver(m)
+		s.mu.Lock()
+		s.queue = s.queue[1:]
+		s.mu.Unlock()
+		close(m.done)
+	}
+}
+
+// deliver tries until the message is taken, refused, or of no interest any more.
+func (s *sender) deliver(m *message) {
+	delay := sendDelayMin
+	for said := false; ; delay = min(2*delay, sendDelayMax) {
+		err := s.try(m)
+		switch {
+		case err == nil:
+			return
+		case s.ctx.Err() != nil, errors.Is(err, ErrStaleBroker), errors.Is(err, ErrStaleController):
+			m.err = err
+			return
+		}
+		s.setLate(true)
+		if !said {
+			said = true
+			s.c.cfg.Log.Warn("a broker does not take what it is told; will try again", "broker", s.to.ID, "err", err)
+		}
+		select {
+		case <-s.c.cfg.Clock.After(delay):
+		case <-s.ctx.Done():
+		}
+	}
+}
+
+func (s *sender) try(m *message) (err error) {
+	b := s.c.cfg.Brokers
+	switch {
+	case m.lead != nil:
+		m.errs, err = b.LeaderAndISR(s.ctx, s.to, *m.lead)
+		if err == nil {
+			s.c.answered(answer{s.to, m.lead.Partitions, m.errs})
+		}
+	case m.stop != nil:
+		m.errs, err = b.StopReplica(s.ctx, s.to, *m.stop)
+	default:
+		err = b.UpdateMetadata(s.ctx, s.to, *m.update)
+	}
+	return err
+}
+
+// answered notes what a broker said, for the driver.
+func (c *Controller) answered(a answer) {
+	for _, err := range a.errs {
+		if err != nil && !errors.Is(err, replica.ErrStaleEpoch) { // it knows better than we do
+			c.mu.Lock()
+			c.answers = append(c.answers, a)
+			c.mu.Unlock()
+			c.raise(answerNews)
+			return
+		}
+	}
+}
+
+// readAnswers takes over which replicas brokers cannot serve; true: there are some.
+func (t *term) readAnswers() (news bool) {
+	t.c.mu.Lock()
+	answers := t.c.answers
+	t.c.answers = nil
+	t.c.mu.Unlock()
+	for _, a := range answers {
+		if t.core.brokers[a.broker.ID].Epoch != a.broker.Epoch {
+			continue
+		}
+		for i, err := range a.errs {
+			if err == nil || errors.Is(err, replica.ErrStaleEpoch) {
+				continue
+			}
+			tp := a.told[i].TP
+			t.c.cfg.Log.Error("a broker cannot serve a partition", "broker", a.broker.ID, "topic", tp.Topic, "partition", tp.Partition, "err", err)
+			t.core.replicaOffline(a.broker.ID, tp)
+			news = true
+		}
+	}
+	return news
+}
+
+// push tells the brokers what they have to hear, and waits for those that are not late. It returns whether that
+// brought news (replicas that a broker could not serve), so that there may be more to elect.
+func (t *term) push() (again bool) {
+	t.c.hush(t.core.brokers)
+	var sent []sending
+	for _, p := range t.core.pushes() {
+		h := t.header(p.to)
+		s := t.c.sender(p.to)
+		if p.lead != nil {
+			p.lead.Header = h
+			sent = append(sent, sending{s, s.send(&message{lead: p.lead})})
+		}
+		p.update.Header = h
+		p.update.Update.ControllerID, p.update.Update.ControllerEpoch = h.ControllerID, h.ControllerEpoch
+		sent = append(sent, sending{s, s.send(&message{update: p.update})})
+	}
+	t.await(sent)
+	return t.readAnswers()
+}
+
+func (t *term) header(to cluster.Broker) Header {
+	return Header{ControllerID: t.c.cfg.BrokerID, ControllerEpoch: t.epoch, BrokerEpoch: to.Epoch}
+}
+
+// sending is a message with its sender; nil: it is not waited for.
+type sending struct {
+	s *sender
+	m *message
+}
+
+// await waits until all messages were taken or refused, within pushWait.
+func (t *term) await(sent []sending) {
+	over := t.c.cfg.Clock.After(pushWait)
+	for _, x := range sent {
+		for waiting := x.m != nil; waiting; {
+			select {
+			case <-x.m.done:
+				waiting = false
+			case <-t.c.cfg.Clock.After(lateCheck):
+				x.s.mu.Lock()
+				waiting = !x.s.late
+				x.s.mu.Unlock()
+			case <-over:
+				x.s.setLate(true)
+				return
+			case <-t.ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// lateCheck is how often a broker that is waited for is looked at: whether it could be reached at all.
+const lateCheck = 10 * time.Millisecond
+
+// stop makes a broker end replicas, and waits for it: nil when all did.
+func (t *term) stop(to cluster.Broker, parts []StopPartition) error {
+	s := t.c.sender(to)
+	m := &message{stop: &StopReplica{Header: t.header(to), Partitions: parts}}
+	if s.send(m) == nil {
+		return errLate
+	}
+	t.await([]sending{{s, m}})
+	select {
+	case <-m.done:
+		return errors.Join(append(m.errs, m.err)...)
+	default:
+		return errLate
+	}
+}
+
+var errLate = errors.New("the broker cannot be reached now")
+
+// stopParts are all partitions of a topic, to be stopped.
+func stopParts(topic *topic, remove bool) []StopPartition {
+	var parts []StopPartition
+	for i := range topic.parts {
+		parts = append(parts, StopPartition{TP: store.TP{Topic: topic.name, Partition: int32(i)}, LeaderEpoch: LeaderEpochDeleted, Delete: remove})
+	}
+	return parts
+}

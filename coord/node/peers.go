@@ -1,0 +1,237 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"platter/coord/cluster"
+	"platter/coord/controller"
+	"platter/engine/store"
+	"platter/replication/follow"
+	"platter/replication/replica"
+)
+
+// Peers is the way to the other brokers (net/peer).
+type Peers interface {
+	controller.Brokers
+	follow.Leaders
+	// AlterPartition and ControlledShutdown ask the controller, when that is another broker.
+	AlterPartition(context.Context, []controller.ISRChange) ([]controller.ISRAnswer, error)
+	ControlledShutdown(context.Context) (remaining []store.TP, err error)
+	CreateTopics(context.Context, []controller.NewTopic) []controller.Created
+	Close()
+}
+
+// Self is what Peers have to know of this broker.
+type Self struct {
+	BrokerID int32
+	Epoch    func() int64
+	Image    func() *cluster.Image
+	// Local takes the controller's words for this very broker.
+	Local controller.Brokers
+}
+
+// LeaderAndISR takes a controller's word that came over the wire. Errors by partition, in the order given;
+// controller.ErrStaleController, controller.ErrStaleBroker.
+func (n *Node) LeaderAndISR(ctx context.Context, r controller.LeaderAndISR) ([]error, error) {
+	return n.local.LeaderAndISR(ctx, n.self, r)
+}
+
+// StopReplica is LeaderAndISR for replicas that end.
+func (n *Node) StopReplica(ctx context.Context, r controller.StopReplica) ([]error, error) {
+	return n.local.StopReplica(ctx, n.self, r)
+}
+
+// UpdateMetadata is LeaderAndISR for the picture of the cluster.
+func (n *Node) UpdateMetadata(ctx context.Context, r controller.UpdateMetadata) error {
+	return n.local.UpdateMetadata(ctx, n.self, r)
+}
+
+// CreateTopics is the controller's, wherever it is.
+func (n *Node) CreateTopics(ctx context.Context, ts []controller.NewTopic) []controller.Created {
+	if n.peers == nil || n.control.Active() {
+		return n.control.CreateTopics(ctx, ts)
+	}
+	return n.peers.CreateTopics(ctx, ts)
+}
+
+// Joined waits until the controller has told this broker of the cluster, or ctx ends.
+func (n *Node) Joined(ctx context.Context) error {
+	for {
+		if _, ok := n.Image().Broker(n.id); ok {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-n.cfg.Clock.After(joinPoll):
+		}
+	}
+}
+
+const joinPoll = 2 * time.Millisecond
+
+// HandOver asks the controller to let others lead what this broker leads (controlled.shutdown.*), before it stops
+// to serve. What cannot be handed over, and a controller that does not answer, only cost time: the error is for
+// the log.
+func (n *Node) HandOver(ctx context.Context) error {
+	if !n.cfg.Shutdown.Enabled || n.peers == nil || len(n.Image().Brokers) < 2 {
+		return nil
+	}
+	for try := 0; ; try++ {
+		remaining, err := n.handOver(ctx)
+		switch {
+		case err == nil && len(remaining) == 0:
+			return nil
+		case err == nil:
+			n.log("nobody can take over some partitions", "count", len(remaining))
+			return nil
+		case try >= n.cfg.Shutdown.Retries:
+			n.log("leaderships were not handed over", "err", err)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-n.cfg.Clock.After(min(n.cfg.Shutdown.Backoff, handOverBackoffMax)):
+		}
+	}
+}
+
+// handOverBackoffMax keeps a stop within its bound, whatever controlled.shutdown.retry.backoff.ms says.
+const handOverBackoffMax = time.Second
+
+func (n *Node) handOver(ctx context.Context) ([]store.TP, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if n.control.Active() {
+		return n.control.ControlledShutdown(ctx, n.id, n.epoch.Load())
+	}
+	return n.peers.ControlledShutdown(ctx)
+}
+
+const (
+	askTimeout = 10 * time.Second
+	// askDelay is the pause after the controller was not reached, refusedDelay the one before a set that it
+	// refused is given up, so that a follower that is not eligible is not proposed at its every fetch.
+	askDelay     = 100 * time.Millisecond
+	refusedDelay = time.Second
+)
+
+// proposer brings the in-sync sets that leaders here want to the controller, those that wait together in one
+// request, until it has answered.
+type proposer struct {
+	n    *Node
+	wake chan struct{}
+
+	mu     sync.Mutex
+	wanted map[store.TP]*replica.Replica
+}
+
+func newProposer(n *Node) *proposer {
+	return &proposer{n: n, wake: make(chan struct{}, 1), wanted: map[store.TP]*replica.Replica{}}
+}
+
+// want notes a replica with a proposal. It never blocks.
+func (p *proposer) want(tp store.TP, r *replica.Replica) {
+	p.mu.Lock()
+	p.wanted[tp] = r
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (p *proposer) run() {
+	for {
+		select {
+		case <-p.n.life.Done():
+			return
+		case <-p.wake:
+		}
+		if !p.ask() {
+			select {
+			case <-p.n.life.Done():
+				return
+			case <-p.n.cfg.Clock.After(askDelay):
+			}
+			p.nudge()
+		}
+	}
+}
+
+func (p *proposer) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// ask brings what waits to the controller; false: some of it has to be asked for again.
+func (p *proposer) ask() bool {
+	p.mu.Lock()
+	wanted := p.wanted
+	p.wanted = map[store.TP]*replica.Replica{}
+	p.mu.Unlock()
+	var changes []controller.ISRChange
+	var of []*replica.Replica
+	for tp, r := range wanted {
+		want, ok := r.Proposal()
+		st, err := r.State(-1)
+		if !ok || err != nil {
+			continue
+		}
+		ch := controller.ISRChange{TP: tp, TopicID: st.TopicID, LeaderEpoch: want.LeaderEpoch, PartitionEpoch: want.PartitionEpoch}
+		for _, m := range want.ISR {
+			ch.ISR = append(ch.ISR, controller.ISRMember{Broker: m.Broker, Epoch: m.Epoch})
+		}
+		changes, of = append(changes, ch), append(of, r)
+	}
+	if len(changes) == 0 {
+		return true
+	}
+	answers, err := p.n.alterPartition(changes)
+	if err != nil {
+		p.n.cfg.Log.Debug("the controller did not change in-sync sets; will ask again", "count", len(changes), "err", err)
+		for i, r := range of {
+			p.want(changes[i].TP, r)
+		}
+		return false
+	}
+	settled := true
+	for i, a := range answers {
+		settled = p.settle(&changes[i], of[i], &a) && settled
+	}
+	return settled
+}
+
+func (n *Node) alterPartition(changes []controller.ISRChange) ([]controller.ISRAnswer, error) {
+	ctx, cancel := context.WithTimeout(n.life, askTimeout)
+	defer cancel()
+	if n.peers == nil || n.control.Active() {
+		return n.control.AlterPartition(ctx, n.id, n.epoch.Load(), changes)
+	}
+	return n.peers.AlterPartition(ctx, changes)
+}
+
+// settle does what an answer asks for; false: the set has to be asked for again.
+func (p *proposer) settle(ch *controller.ISRChange, r *replica.Replica, a *controller.ISRAnswer) bool {
+	n := p.n
+	switch {
+	case a.Err == nil:
+		n.cfg.Log.Info("in-sync set", "topic", ch.TP.Topic, "partition", ch.TP.Partition, "isr", a.ISR, "epoch", a.LeaderEpoch)
+		r.Altered(a.LeaderEpoch, a.PartitionEpoch, a.ISR)
+		return true
+	case errors.Is(a.Err, controller.ErrIneligible), errors.Is(a.Err, controller.ErrInvalidISR):
+		epoch := ch.LeaderEpoch
+		n.cfg.Clock.AfterFunc(refusedDelay, func() { r.Refused(epoch) })
+		return true
+	}
+	// Whether an earlier request was carried out is not known: the larger set goes on counting until the
+	// controller's word is here.
+	p.want(ch.TP, r)
+	return false
+}

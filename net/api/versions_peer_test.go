@@ -1,0 +1,84 @@
+package api_test
+
+import (
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"platter/net/api"
+)
+
+// betweenBrokers are requests of a controller and of brokers to a controller, of an epoch that is not this broker's:
+// they are understood and refused.
+func betweenBrokers(requests map[kmsg.Key]func(v int16) kmsg.Request) {
+	const controllerEpoch = 1 << 20
+	requests[kmsg.LeaderAndISR] = func(int16) kmsg.Request {
+		req := kmsg.NewPtrLeaderAndISRRequest()
+		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 1, controllerEpoch, 5
+		return req
+	}
+	requests[kmsg.StopReplica] = func(int16) kmsg.Request {
+		req := kmsg.NewPtrStopReplicaRequest()
+		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 1, controllerEpoch, 5
+		return req
+	}
+	requests[kmsg.UpdateMetadata] = func(int16) kmsg.Request {
+		req := kmsg.NewPtrUpdateMetadataRequest()
+		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 1, controllerEpoch, 5
+		return req
+	}
+	requests[kmsg.ControlledShutdown] = func(int16) kmsg.Request {
+		req := kmsg.NewPtrControlledShutdownRequest()
+		req.BrokerID, req.BrokerEpoch = 1, 5
+		return req
+	}
+	requests[kmsg.AlterPartition] = func(int16) kmsg.Request {
+		req := kmsg.NewPtrAlterPartitionRequest()
+		req.BrokerID, req.BrokerEpoch = 1, 5
+		return req
+	}
+}
+
+// peerCodes is what the requests of betweenBrokers are answered with.
+func peerCodes(key kmsg.Key) (want api.Code, ok bool) {
+	switch key {
+	case kmsg.LeaderAndISR, kmsg.StopReplica, kmsg.UpdateMetadata, kmsg.ControlledShutdown, kmsg.AlterPartition:
+		return api.StaleBrokerEpoch, true
+	}
+	return api.None, false
+}
+
+// TestStrangersAreFenced: who is not the newest controller, or speaks to an earlier life of the broker, changes
+// nothing.
+func TestStrangersAreFenced(t *testing.T) {
+	b := startBroker(t, nil)
+	id := b.create("t", 1)
+	p := b.dial()
+	broker, _ := b.node.Image().Broker(1)
+	lead := func(controllerEpoch int32, brokerEpoch int64) api.Code {
+		req := kmsg.NewPtrLeaderAndISRRequest()
+		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 7, controllerEpoch, brokerEpoch
+		q := kmsg.NewLeaderAndISRRequestTopicState()
+		q.Topic, q.TopicID = "t", id
+		s := kmsg.NewLeaderAndISRRequestTopicPartition()
+		s.ControllerEpoch, s.Leader, s.LeaderEpoch, s.ISR, s.Replicas = controllerEpoch, -1, 9, []int32{1}, []int32{1}
+		q.PartitionStates = append(q.PartitionStates, s)
+		req.TopicStates = append(req.TopicStates, q)
+		return api.Code(ask[*kmsg.LeaderAndISRResponse](p, 7, req).ErrorCode)
+	}
+	if got := lead(0, broker.Epoch); got != api.StaleControllerEpoch {
+		t.Errorf("an older controller: %v", got)
+	}
+	if got := lead(100, broker.Epoch+1); got != api.StaleBrokerEpoch {
+		t.Errorf("another life of the broker: %v", got)
+	}
+	if got := api.Code(p.produce("t", 0, records(1000, "a")).ErrorCode); got != api.None {
+		t.Errorf("the partition is not led any more: %v", got)
+	}
+	if got := lead(100, broker.Epoch); got != api.None {
+		t.Errorf("the newest controller: %v", got)
+	}
+	if got := api.Code(p.produce("t", 0, records(1000, "a")).ErrorCode); got != api.NotLeaderOrFollower {
+		t.Errorf("a partition without a leader takes records: %v", got)
+	}
+}
