@@ -49,21 +49,16 @@ func CopyTo(dst io.Writer, f Source, pos, n int64) (sent int64, err error) {
 // SyncEach calls Sync on every file from at most parallel goroutines, and returns the error of the
 // first file in the list that failed. All are tried.
 func SyncEach(files []File, parallel int) error {
-	if len(files) == 1 {
-		return files[0].Sync()
-	}
-	errs := make([]error, len(files))
-	SyncAll(files, parallel, errs)
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := SyncFirst(files, parallel)
+	return err
 }
 
-// SyncAll is SyncEach with the outcome of each file in its place of errs.
-func SyncAll(files []File, parallel int, errs []error) {
+// SyncFirst is SyncEach that also tells which file was the first that failed.
+func SyncFirst(files []File, parallel int) (first int, err error) {
+	if len(files) == 1 {
+		return 0, files[0].Sync()
+	}
+	errs := make([]error, len(files))
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(parallel, len(files)) {
@@ -78,6 +73,12 @@ func SyncAll(files []File, parallel int, errs []error) {
 		})
 	}
 	wg.Wait()
+	for i, err := range errs {
+		if err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
 }
 
 // ReadEach does every read of a batch by its file's ReadAt, from at most parallel goroutines, the

@@ -48,75 +48,83 @@ func (j *job) release() {
 // ReadBatch does the reads of each device as one submission to its ring. A batch of one, and those that do
 // not go through the ring, are read as psync does it.
 func (fs *FS) ReadBatch(reads []disk.Read, cold bool) {
-	kind := WarmReads
-	if cold {
-		kind = ColdReads
+	if len(reads) == 0 {
+		return
 	}
-	fs.split(len(reads), func(i int) disk.File { return reads[i].File }, func(d *device, part []int) {
-		if part == nil {
-			fs.readOn(d, reads, cold, kind)
+	d := fs.deviceOf(reads[0].File)
+	for i := range reads[1:] {
+		if fs.deviceOf(reads[i+1].File) != d {
+			fs.readSplit(reads, cold)
 			return
 		}
-		sub := make([]disk.Read, len(part))
-		for i, p := range part {
-			sub[i] = reads[p]
-		}
-		fs.readOn(d, sub, cold, kind)
-		for i, p := range part {
-			reads[p] = sub[i]
-		}
-	})
+	}
+	fs.readOn(d, reads, cold)
+}
+
+// readSplit is ReadBatch for several devices: all at once.
+func (fs *FS) readSplit(reads []disk.Read, cold bool) {
+	var wg sync.WaitGroup
+	for d, part := range fs.split(len(reads), func(i int) disk.File { return reads[i].File }) {
+		wg.Go(func() {
+			sub := make([]disk.Read, len(part))
+			for i, p := range part {
+				sub[i] = reads[p]
+			}
+			fs.readOn(d, sub, cold)
+			for i, p := range part {
+				reads[p] = sub[i]
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // Sync makes all files durable: those of one device are one submission to its ring.
 func (fs *FS) Sync(files []disk.File) error {
-	errs := make([]error, len(files))
-	fs.split(len(files), func(i int) disk.File { return files[i] }, func(d *device, part []int) {
-		if part == nil {
-			fs.syncOn(d, files, errs)
-			return
-		}
-		sub, subErrs := make([]disk.File, len(part)), make([]error, len(part))
-		for i, p := range part {
-			sub[i] = files[p]
-		}
-		fs.syncOn(d, sub, subErrs)
-		for i, p := range part {
-			errs[p] = subErrs[i]
-		}
-	})
-	for _, err := range errs {
-		if err != nil {
-			return err
+	if len(files) == 0 {
+		return nil
+	}
+	d := fs.deviceOf(files[0])
+	for _, f := range files[1:] {
+		if fs.deviceOf(f) != d {
+			return fs.syncSplit(files)
 		}
 	}
-	return nil
+	_, err := fs.syncOn(d, files)
+	return err
 }
 
-// split calls do for each device of a set of files, at once for all; part is nil for the usual set, that of
-// one device. d is nil for files that are not psync's.
-func (fs *FS) split(count int, file func(int) disk.File, do func(d *device, part []int)) {
-	if count == 0 {
-		return
+// syncSplit is Sync for several devices: all at once.
+func (fs *FS) syncSplit(files []disk.File) error {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	first, firstErr := len(files), error(nil)
+	for d, part := range fs.split(len(files), func(i int) disk.File { return files[i] }) {
+		wg.Go(func() {
+			sub := make([]disk.File, len(part))
+			for i, p := range part {
+				sub[i] = files[p]
+			}
+			at, err := fs.syncOn(d, sub)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil && part[at] < first {
+				first, firstErr = part[at], err
+			}
+		})
 	}
-	first, same := fs.deviceOf(file(0)), true
-	for i := 1; i < count && same; i++ {
-		same = fs.deviceOf(file(i)) == first
-	}
-	if same {
-		do(first, nil)
-		return
-	}
+	wg.Wait()
+	return firstErr
+}
+
+// split sorts a set of files by device; nil is the device of files that are not psync's.
+func (fs *FS) split(count int, file func(int) disk.File) map[*device][]int {
 	parts := map[*device][]int{}
 	for i := range count {
 		d := fs.deviceOf(file(i))
 		parts[d] = append(parts[d], i)
 	}
-	var wg sync.WaitGroup
-	for d, part := range parts {
-		wg.Go(func() { do(d, part) })
-	}
-	wg.Wait()
+	return parts
 }
 
 func (fs *FS) deviceOf(f disk.File) *device {
@@ -134,7 +142,11 @@ func (d *device) ringFor(kind Ops, count int) *queue {
 	return d.ring()
 }
 
-func (fs *FS) readOn(d *device, reads []disk.Read, cold bool, kind Ops) {
+func (fs *FS) readOn(d *device, reads []disk.Read, cold bool) {
+	kind := WarmReads
+	if cold {
+		kind = ColdReads
+	}
 	q := d.ringFor(kind, len(reads))
 	if q == nil {
 		fs.FS.ReadBatch(reads, cold)
@@ -188,32 +200,39 @@ func (d *device) finish(r *disk.Read, o *op, stopped, cold bool) {
 	}
 }
 
-func (fs *FS) syncOn(d *device, files []disk.File, errs []error) {
+// syncOn syncs files of one device; at is which of them was the first that failed.
+func (fs *FS) syncOn(d *device, files []disk.File) (at int, err error) {
 	q := d.ringFor(Syncs, len(files))
 	if q == nil {
-		disk.SyncAll(files, psync.SyncCount, errs)
-		return
+		return disk.SyncFirst(files, psync.SyncCount)
+	}
+	failed := func(i int, e error) {
+		if e != nil && (err == nil || i < at) {
+			at, err = i, e
+		}
 	}
 	j := jobs.Get().(*job)
 	for i, f := range files {
 		fd, err := psync.Pin(f)
 		if err != nil {
-			errs[i] = disk.Fail("sync", f.Path(), -1, err)
+			failed(i, disk.Fail("sync", f.Path(), -1, err))
 			continue
 		}
 		j.add(op{code: sys.IORING_OP_FSYNC, flags: sys.IORING_FSYNC_DATASYNC, fd: int32(fd)}, i)
 	}
 	stopped := q.do(j.ops) != nil
-	for i := range j.ops {
-		f, o := files[j.index[i]], &j.ops[i]
+	for k := range j.ops {
+		i, o := j.index[k], &j.ops[k]
+		f := files[i]
 		switch {
 		case stopped || o.errno == unix.ECANCELED: // it was never begun
 			d.stats.plain.Add(1)
-			errs[j.index[i]] = f.Sync()
+			failed(i, f.Sync())
 		case o.errno != 0:
-			errs[j.index[i]] = disk.Fail("sync", f.Path(), -1, o.errno)
+			failed(i, disk.Fail("sync", f.Path(), -1, o.errno))
 		}
 		psync.Unpin(f)
 	}
 	j.release()
+	return at, err
 }

@@ -31,13 +31,16 @@ func (fs *FS) Stats() Stats {
 // Nops hands over batches of size empty operations, count times, to the ring of the device under f, a file
 // of this backend: what a hand-over costs. disk.ErrUnsupported where there is no ring.
 func (fs *FS) Nops(f disk.File, size, count int) error {
-	d := fs.deviceOf(f)
-	if d == nil || d.ring() == nil {
+	var q *queue
+	if d := fs.deviceOf(f); d != nil {
+		q = d.ring()
+	}
+	if q == nil {
 		return disk.Fail("nop", f.Path(), -1, disk.ErrUnsupported)
 	}
 	ops := nops(size)
 	for range count {
-		if err := d.ring().do(ops); err != nil {
+		if err := q.do(ops); err != nil {
 			return disk.Fail("nop", f.Path(), -1, err)
 		}
 	}

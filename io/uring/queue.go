@@ -197,7 +197,7 @@ func (q *queue) run(ready chan<- error) {
 	runtime.LockOSThread()
 	r, err := setUp(entryCount)
 	if err == nil {
-		if err = r.checkOps(); err != nil {
+		if err = r.tryOut(); err != nil {
 			r.close()
 		}
 	}

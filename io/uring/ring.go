@@ -124,9 +124,8 @@ func (r *ring) mapQueues(p *sys.IOURingParams) (err error) {
 	r.cqMask = *word(p.CQOffset.RingMask)
 	r.completions = unsafe.Slice((*completion)(unsafe.Pointer(&r.rings[p.CQOffset.Cqes])), p.CQEntries)
 	// Entries are taken in the order of their places, so the indirection is set once.
-	for i, index := range unsafe.Slice(word(p.SQOffset.Array), p.SQEntries) {
-		_ = index
-		*word(p.SQOffset.Array + 4*uint32(i)) = uint32(i)
+	for i := range p.SQEntries {
+		*word(p.SQOffset.Array + 4*i) = i
 	}
 	return nil
 }
@@ -164,6 +163,26 @@ func (r *ring) checkOps() error {
 		}
 	}
 	return nil
+}
+
+// tries bounds how often tryOut enters the kernel; a signal may end a wait.
+const tries = 1000
+
+// tryOut finds out whether the ring works: a filter may allow some of its system calls and not others.
+func (r *ring) tryOut() error {
+	if err := r.checkOps(); err != nil {
+		return err
+	}
+	r.next().PrepOperation(sys.IORING_OP_NOP, -1, 0, 0, 0)
+	for range tries {
+		if err := r.enter(1); err != nil {
+			return fmt.Errorf("io_uring_enter: %w", err)
+		}
+		if r.take(func(uint64, int32) {}) > 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("io_uring_enter: an empty operation never completed: %w", unix.ENOMEM)
 }
 
 // next returns the next free submission entry, cleared, or nil when the queue is full.
