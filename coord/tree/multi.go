@@ -20,6 +20,10 @@ func (t *Tree) applyMulti(e *Entry, q *zk.MultiRequest) Result {
 	rs := make([]zk.MultiResult, len(q.Ops))
 	failed := -1
 	for i := range q.Ops {
+		if !q.Ops[i].Sound() {
+			t.rollBack()
+			return Result{Err: zk.Marshalling}
+		}
 		rs[i] = t.applyOne(e, &q.Ops[i])
 		if rs[i].Err != zk.OK {
 			failed = i

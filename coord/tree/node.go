@@ -26,11 +26,16 @@ type node struct {
 	children *children
 }
 
+// stat is what clients see: of an owner only a session (DataNode.copyStat).
 func (n *node) stat() zk.Stat {
+	owner := n.owner
+	if !ofSession(owner) {
+		owner = 0
+	}
 	return zk.Stat{
 		Czxid: n.czxid, Mzxid: n.mzxid, Ctime: n.ctimeMs, Mtime: n.mtimeMs,
 		Version: n.version, Cversion: 2*n.creates - int32(n.children.len()), Aversion: n.aversion,
-		EphemeralOwner: n.owner, DataLength: int32(len(n.data)), NumChildren: int32(n.children.len()),
+		EphemeralOwner: owner, DataLength: int32(len(n.data)), NumChildren: int32(n.children.len()),
 		Pzxid: n.pzxid,
 	}
 }

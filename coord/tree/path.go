@@ -35,7 +35,7 @@ func forbidden(r rune) bool {
 		return true
 	case r >= 0xd800 && r <= 0xf8ff:
 		return true
-	case r >= 0xfff0 && r <= 0xffff:
+	case r >= 0xfff0: // what is above the first plane Java sees as two surrogates
 		return true
 	}
 	return false

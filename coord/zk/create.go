@@ -20,6 +20,8 @@ type CreateRequest struct {
 	TTLMs int64 // OpCreateTTL only
 }
 
+func (r *CreateRequest) hasTTL() bool { return r.Flags == FlagTTL || r.Flags == FlagTTLSequential }
+
 // Append adds the record of op.
 func (r *CreateRequest) Append(b []byte, op Op) []byte {
 	b = AppendString(b, r.Path)

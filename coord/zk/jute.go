@@ -142,11 +142,15 @@ func (d *Decoder) Path() string {
 	return string(b)
 }
 
-// count reads a vector's length, of elements of at least minBytes each; null is -1.
+// count reads a vector's length, of elements of at least minBytes each; null is -1. Any other negative length is
+// that of an empty vector, as in Java (BinaryIndex.done).
 func (d *Decoder) count(minBytes int) int {
 	n := d.Int32()
-	if n < -1 || int(n) > len(d.b)/minBytes {
+	if int(n) > len(d.b)/minBytes {
 		d.fail()
+		return 0
+	}
+	if n < -1 {
 		return 0
 	}
 	return int(n)

@@ -61,6 +61,8 @@ func (r *MultiRequest) Decode(d *Decoder) {
 	}
 }
 
+// multiOp reads one operation. What a create makes is said by its flags alone (MultiOperationRecord and Op.create):
+// a create2 is a create, and only createTTL can give a node a time to live.
 func multiOp(d *Decoder, op Op) MultiOp {
 	o := MultiOp{Op: op}
 	switch op {
@@ -70,11 +72,21 @@ func multiOp(d *Decoder, op Op) MultiOp {
 		o.Set.Decode(d)
 	case OpCreate, OpCreate2, OpCreateContainer, OpCreateTTL:
 		o.Create.Decode(d, op)
+		switch {
+		case o.Create.Flags == FlagContainer:
+			o.Op = OpCreateContainer
+		case op != OpCreateTTL || !o.Create.hasTTL():
+			o.Op = OpCreate
+		}
 	default:
 		d.fail()
 	}
 	return o
 }
+
+// Sound reports whether an operation can be tried at all: one that is not is no failure of the multi, it makes the
+// whole request malformed once its turn has come.
+func (o *MultiOp) Sound() bool { return o.Op != OpCreate || !o.Create.hasTTL() }
 
 // MultiResult is one operation's outcome: with Err not OK an error result, else what Op answers.
 type MultiResult struct {

@@ -18,13 +18,17 @@ func (r *MultiReadRequest) Append(b []byte) []byte {
 	return multiEnd.Append(b)
 }
 
-// Decode reads the record. An operation that a multi can hold, but that is no read, ends it with its Op alone in
-// Ops: the server answers what came before, and Marshalling. Any other is malformed.
+// Decode reads the record. Operations that a multi can hold, but that are no reads, come with their Op alone: the
+// server answers Marshalling. Both kinds together are malformed, as any other operation is.
 func (r *MultiReadRequest) Decode(d *Decoder) {
 	r.Ops = nil
 	for {
 		var h MultiHeader
 		if h.Decode(d); h.Done || d.err != nil {
+			return
+		}
+		if len(r.Ops) > 0 && r.Ops[0].Op.isRead() != h.Op.isRead() {
+			d.fail()
 			return
 		}
 		o := MultiReadOp{Op: h.Op}
@@ -40,6 +44,8 @@ func (r *MultiReadRequest) Decode(d *Decoder) {
 		r.Ops = append(r.Ops, o)
 	}
 }
+
+func (op Op) isRead() bool { return op == OpGetData || op == OpGetChildren }
 
 // MultiReadResult is one read's outcome. With Err OK it is what Op answers.
 type MultiReadResult struct {

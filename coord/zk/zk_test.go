@@ -44,8 +44,10 @@ func ofOp[T any, P interface {
 func records() []record {
 	acls := []ACL{{PermAll, ID{"world", "anyone"}}, {PermRead, ID{"digest", "u:h"}}}
 	create := CreateRequest{"/a", []byte("data"), acls, 3, 9}
+	lasting := create
+	lasting.Flags = FlagTTL
 	multi := MultiRequest{[]MultiOp{
-		{Op: OpCreate, Create: create}, {Op: OpCreateTTL, Create: create}, {Op: OpDelete, Target: DeleteRequest{"/d", 3}},
+		{Op: OpCreate, Create: create}, {Op: OpCreateTTL, Create: lasting}, {Op: OpDelete, Target: DeleteRequest{"/d", 3}},
 		{Op: OpSetData, Set: SetDataRequest{"/s", nil, 4}}, {Op: OpCheck, Target: DeleteRequest{"/c", -1}},
 	}}
 	results := MultiResponse{Results: []MultiResult{
@@ -126,7 +128,17 @@ func TestBytes(t *testing.T) {
 
 func TestLyingLengths(t *testing.T) {
 	lies := [][]byte{
-		{0x7f, 0xff, 0xff, 0xff}, {0xff, 0xff, 0xff, 0xfe}, {0x80, 0, 0, 0}, {0, 0, 0, 5, 'a'}, {0x10, 0, 0, 0, 0, 0, 0, 0},
+		{0x7f, 0xff, 0xff, 0xff}, {0, 0, 0, 5, 'a'}, {0x10, 0, 0, 0, 0, 0, 0, 0},
+	}
+	for _, b := range [][]byte{{0xff, 0xff, 0xff, 0xfe}, {0x80, 0, 0, 0}} {
+		d := NewDecoder(b)
+		if d.Buffer(); d.Err() == nil {
+			t.Errorf("buffer of %x is none", b)
+		}
+		d = NewDecoder(b)
+		if v := d.ACLs(); v == nil || len(v) > 0 || d.Err() != nil { // as in Java
+			t.Errorf("acls of %x: %v, %v", b, v, d.Err())
+		}
 	}
 	for _, b := range lies {
 		for name, read := range map[string]func(*Decoder) any{

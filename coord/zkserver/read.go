@@ -42,6 +42,10 @@ var readers = map[zk.Op]func(*reader) bool{
 // read answers a request that changes nothing, or that cannot be done. The tree is locked, at least for
 // reading, until the reply is in the output: an event of a watch that the request sets comes after.
 func (s *Server) read(c *conn, q *request) {
+	if q.Op == zk.OpPing { // in its turn, and always with this xid
+		c.header(zk.XidPing, s.tree.Zxid(), zk.OK)
+		return
+	}
 	answer, known := readers[q.Op]
 	if !known {
 		c.header(q.Xid, -1, zk.Unimplemented)
@@ -180,11 +184,10 @@ func (r *reader) multiRead() bool {
 	return true
 }
 
+// readOne sets no watch, whatever is asked (Op.GetData, Op.GetChildren).
 func (r *reader) readOne(b []byte, o *zk.MultiReadOp) []byte {
-	kind := tree.WatchChild
 	var code zk.Code
 	if o.Op == zk.OpGetData {
-		kind = tree.WatchData
 		var a zk.GetDataResponse
 		if a.Data, a.Stat, code = r.s.tree.Get(o.Path, r.q.who); code == zk.OK {
 			b = a.Append(zk.MultiHeader{Op: o.Op}.Append(b))
@@ -200,9 +203,6 @@ func (r *reader) readOne(b []byte, o *zk.MultiReadOp) []byte {
 	}
 	if code != zk.OK {
 		return zk.AppendMultiError(b, code)
-	}
-	if o.Watch {
-		r.s.watch(r.c, kind, tree.OneShot, o.Path)
 	}
 	return b
 }

@@ -91,11 +91,6 @@ func (s *Server) dispatch(c *conn, frame []byte, atMs int64, last bool) error {
 	}
 	q.body, q.who = d.Rest(), c.identities()
 	switch {
-	case q.Op == zk.OpPing:
-		zxid := s.zxid()
-		c.header(q.Xid, zxid, zk.OK)
-		c.note(q.Op, q.Xid, zxid, atMs, atMs)
-		return nil
 	case q.Op == zk.OpAuth:
 		return s.authenticate(c, &q)
 	case q.Op == zk.OpSASL:

@@ -85,11 +85,11 @@ func (t *tracker) attach(id int64, password []byte, timeoutMs int32, c *conn) (*
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.byID[id]
+	if x != nil && x.conn != nil { // before the password is looked at (ZooKeeperServer.processConnectRequest)
+		x.conn.close()
+	}
 	if x == nil || x.closing || !samePassword(x.password, password) {
 		return nil, false
-	}
-	if x.conn != nil {
-		x.conn.close()
 	}
 	x.conn = c
 	x.timeoutMs.Store(timeoutMs)

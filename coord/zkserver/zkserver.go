@@ -13,7 +13,7 @@
 // A connection's requests are answered in order: a read that follows a write which is still under way
 // waits in the connection's queue, and the committer runs it right behind that write, before the next
 // one. Events are put into the output buffers while the tree is locked for the change, so an event
-// precedes any reply that shows the change. Pings alone are answered out of turn.
+// precedes any reply that shows the change.
 //
 // # Sessions
 //

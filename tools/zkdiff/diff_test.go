@@ -31,9 +31,6 @@ func mustTarget(t *testing.T, addr string) *target {
 
 // TestRecorded replays what was recorded of Apache's server.
 func TestRecorded(t *testing.T) {
-	if os.Getenv("PLATTER_ZK_FULL") == "" {
-		t.Skip("some operations are not there yet")
-	}
 	f, err := os.Open("testdata/apache-3.8.0.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -81,9 +78,6 @@ func duration(t *testing.T) time.Duration {
 
 // TestLikeApache plays new scripts on both servers, for as long as it is given.
 func TestLikeApache(t *testing.T) {
-	if os.Getenv("PLATTER_ZK_FULL") == "" {
-		t.Skip("some operations are not there yet")
-	}
 	theirs := mustTarget(t, zktest.Real(t, realOptions()).Addr)
 	first := *seed
 	if first == 0 {

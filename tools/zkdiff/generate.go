@@ -107,7 +107,7 @@ func (g *generator) content(r *Request) {
 		r.Null = true
 	case 1:
 	default:
-		r.Data = pick(g, "x", "hello", "\x00\xff", strings.Repeat("d", 200))
+		r.Data = pick(g, "x", "hello", "\x00\u0080", strings.Repeat("d", 40))
 	}
 }
 
@@ -240,7 +240,7 @@ func (g *generator) odd() Request {
 		r := Request{Op: pick(g, "createContainer", "createTTL"), Path: g.path(), N: pick[int32](g, 0, 1, 2, 4), TTL: 1 << 30}
 		return r
 	case 0: // an operation that nobody knows, or that is not for clients
-		return Request{Op: "raw", Type: pick[int32](g, 0, -1, -10, 10, 23, 77, 99, 108, 1<<30, -1<<31, zkwire.OpDeleteContainer)}
+		return Request{Op: "raw", Type: pick[int32](g, 0, -1, 10, 23, 77, 99, 108, 1<<30, -1<<31, zkwire.OpDeleteContainer)}
 	case 1: // a multi with what cannot be in it
 		r := g.multi()
 		r.Ops = append(r.Ops, Request{Op: pick(g, "exists", "get", "children", "setACL", "sync", "multi", "close"), Path: g.readPath()})
