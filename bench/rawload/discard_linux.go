@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// discard drops n bytes from the socket's queue without copying them (MSG_TRUNC, tcp(7)).
-func discard(c net.Conn, n int64) error {
+// Discard drops n bytes from the socket's queue without copying them (MSG_TRUNC, tcp(7)).
+func Discard(c net.Conn, n int64) error {
 	tcp, ok := c.(*net.TCPConn)
 	if !ok {
 		_, err := io.CopyN(io.Discard, c, n)

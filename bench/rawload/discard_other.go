@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// discard reads n bytes away.
-func discard(c net.Conn, n int64) error {
+// Discard reads n bytes away.
+func Discard(c net.Conn, n int64) error {
 	_, err := io.CopyN(io.Discard, c, n)
 	return err
 }

@@ -202,7 +202,7 @@ func (f *fetcher) next(offset int64) (int64, error) {
 	if left < 0 {
 		return 0, fmt.Errorf("fetch at offset %d: the answer has only %d bytes", offset, left+int64(len(head)))
 	}
-	return size, discard(f.c, left)
+	return size, Discard(f.c, left)
 }
 
 // recordsBytes walks an answer's head (version 12, one topic, one partition) to the length of its records.

@@ -23,7 +23,7 @@ func FetchBare(addr string, maxBytes int32, wantBytes, fileBytes int64) (int64, 
 		if _, err := c.Write(req[:]); err != nil {
 			return got, err
 		}
-		if err := discard(c, n); err != nil {
+		if err := Discard(c, n); err != nil {
 			return got, err
 		}
 		got += n
