@@ -15,6 +15,7 @@ import (
 
 	"platter/bench/brokerbench"
 	"platter/bench/ceiling"
+	"platter/bench/iobench"
 	"platter/bench/report"
 	"platter/bench/stats"
 	"platter/cmd/client"
@@ -23,7 +24,7 @@ import (
 func benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure the broker against what this machine has to give",
+		Short: "Measure the broker, and the disk below it, against what this machine has to give",
 		Long: `Measure the broker against bare programs that make only the copies the task needs.
 
 Runs are taken in neighbouring pairs in one session; every figure is a median, and the CPU seconds are
@@ -31,7 +32,8 @@ those of the measured process alone. Files go to a temporary directory below --d
 disk, and are removed at the end, also after Ctrl-C.`,
 		Example: `  platter bench ceiling    the bare programs alone
   platter bench produce    the broker's produce beside them
-  platter bench fetch`,
+  platter bench fetch
+  platter bench io         the I/O backends against each other, on your disk`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
@@ -40,7 +42,7 @@ disk, and are removed at the end, also after Ctrl-C.`,
 			cmd.SetContext(ctx)
 		},
 	}
-	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchRestart(), newBenchFootprint(), newBenchBare())
+	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchIO(), newBenchRestart(), newBenchFootprint(), newBenchBare())
 	return cmd
 }
 
@@ -266,6 +268,7 @@ func newBenchFootprint() *cobra.Command {
 // newBenchBare is the bare program that the other benches start as a process of its own.
 func newBenchBare() *cobra.Command {
 	var sink, source string
+	var drain bool
 	var sendBuffer int
 	cmd := &cobra.Command{
 		Use:    "bare",
@@ -273,8 +276,8 @@ func newBenchBare() *cobra.Command {
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if (sink == "") == (source == "") {
-				return usagef("one of --sink DIR and --source FILE is needed")
+			if n := given(sink != "") + given(source != "") + given(drain); n != 1 {
+				return usagef("one of --sink DIR, --source FILE and --drain is needed")
 			}
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
@@ -285,11 +288,26 @@ func newBenchBare() *cobra.Command {
 				l.Close()
 			}()
 			fmt.Fprintln(cmd.OutOrStdout(), l.Addr())
+			if drain {
+				go func() { // whoever started it holds its input open
+					_, _ = io.Copy(io.Discard, cmd.InOrStdin())
+					l.Close()
+				}()
+				return iobench.Drain(l)
+			}
 			return ceiling.Serve(l, ceiling.Options{SinkDir: sink, SourceFile: source, SendBufferBytes: sendBuffer})
 		},
 	}
 	cmd.Flags().StringVar(&sink, "sink", "", "append what is received to files in this directory")
 	cmd.Flags().StringVar(&source, "source", "", "send this file")
+	cmd.Flags().BoolVar(&drain, "drain", false, "throw away what bench io sends, until the input ends")
 	cmd.Flags().IntVar(&sendBuffer, "send-buffer", -1, "bytes of a socket's send buffer; -1: the system's")
 	return cmd
+}
+
+func given(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

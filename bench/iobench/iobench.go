@@ -46,7 +46,7 @@ type Options struct {
 	Exe         string // the platter binary, for the receiver of sends; empty: a goroutine receives
 
 	SampleTime time.Duration // how long one side runs at a time, 15 ms
-	CellTime   time.Duration // how long one cell may take, 1.8 s; with Full 6 s
+	CellTime   time.Duration // how long one cell may take, 1.4 s; with Full 6 s
 	PairsMin   int           // 7
 	PairsMax   int           // 61
 	WidthMax   float64       // an interval this narrow is enough, 0.015 to each side
@@ -62,7 +62,7 @@ func (o *Options) setDefaults() {
 		o.SampleTime = 15 * time.Millisecond
 	}
 	if o.CellTime == 0 {
-		o.CellTime = 1800 * time.Millisecond
+		o.CellTime = 1400 * time.Millisecond
 		if o.Full {
 			o.CellTime = 6 * time.Second
 		}
@@ -189,9 +189,13 @@ func Run(ctx context.Context, o Options) (res *Result, err error) {
 		c := &cells[i]
 		o.Progress(i, len(cells), c.Name())
 		var skip *skipError
-		if err := b.measure(ctx, c); errors.As(err, &skip) {
+		switch err := b.measure(ctx, c); {
+		case err == nil:
+		case ctx.Err() != nil: // Ctrl-C ends the receiver too
+			return nil, ctx.Err()
+		case errors.As(err, &skip):
 			c.Skipped = skip.why
-		} else if err != nil {
+		default:
 			return nil, fmt.Errorf("%s: %w", c.Name(), err)
 		}
 	}
