@@ -63,15 +63,17 @@ func autoIsLevel(cells []Cell) (Claim, bool) {
 
 func autoIsTheSame(cells []Cell) (Claim, bool) {
 	all := pickCells(cells, func(c *Cell) bool { return c.Group == AutoChoice && c.A.Calls != nil && c.B.Calls != nil })
-	same := 0
+	same, others := 0, ""
 	for _, c := range all {
 		if c.A.Calls.same(c.B.Calls) {
 			same++
+		} else {
+			others += fmt.Sprintf("; not: %s %s %s, %+v against %+v", c.Op, c.A.How, Size(c.SizeBytes), *c.A.Calls, *c.B.Calls)
 		}
 	}
 	return Claim{
 		What:  "auto asks the same of the kernel as the backend that it chose: reads, writes, operations of a ring",
-		Got:   fmt.Sprintf("%d of %d cells", same, len(all)),
+		Got:   fmt.Sprintf("%d of %d cells", same, len(all)) + others,
 		Holds: same == len(all),
 	}, len(all) > 0
 }

@@ -46,7 +46,8 @@ func Compare(results []*Result) []Row {
 		size, files, dep int
 		backend, how     string
 	}
-	samples := map[key][][]stats.Sample{}
+	type runs struct{ bytesPerSecond, cpuSecondsPerGB []float64 }
+	of := map[key][]runs{}
 	for i, r := range results {
 		for j := range r.Cells {
 			c := &r.Cells[j]
@@ -55,19 +56,20 @@ func Compare(results []*Result) []Row {
 					continue
 				}
 				k := key{c.Op, c.SizeBytes, c.Files, c.Depth, s.Backend, s.How}
-				if samples[k] == nil {
-					samples[k] = make([][]stats.Sample, len(results))
+				if of[k] == nil {
+					of[k] = make([]runs, len(results))
 				}
-				samples[k][i] = append(samples[k][i], s.Samples...)
+				of[k][i].bytesPerSecond = append(of[k][i].bytesPerSecond, s.Typical...)
+				of[k][i].cpuSecondsPerGB = append(of[k][i].cpuSecondsPerGB, stats.Each(s.Samples, stats.Sample.CPUSecondsPerGB)...)
 			}
 		}
 	}
 	var rows []Row
-	for k, of := range samples {
+	for k, each := range of {
 		row := Row{Op: k.op, SizeBytes: k.size, Files: k.files, Depth: k.dep, Backend: k.backend, How: k.how}
-		for _, ss := range of {
-			row.BytesPerSecond = append(row.BytesPerSecond, stats.Median(stats.Each(ss, stats.Sample.BytesPerSecond)))
-			row.CPUSecondsPerGB = append(row.CPUSecondsPerGB, stats.Median(stats.Each(ss, stats.Sample.CPUSecondsPerGB)))
+		for _, r := range each {
+			row.BytesPerSecond = append(row.BytesPerSecond, stats.Median(r.bytesPerSecond))
+			row.CPUSecondsPerGB = append(row.CPUSecondsPerGB, stats.Median(r.cpuSecondsPerGB))
 		}
 		rows = append(rows, row)
 	}

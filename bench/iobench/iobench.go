@@ -4,8 +4,10 @@
 //
 // A cell is one operation at one size, and two sides that do it: two backends, or two ways over one. The
 // sides run in turn, as neighbouring pairs (A B, B A, A B, …) of some milliseconds each, so that whatever
-// else the machine does weighs on both. The result is the median ratio of the pairs with its 95% interval
-// (stats.PairInterval), beside it each side's throughput and CPU seconds a gigabyte. Pairs are taken
+// else the machine does weighs on both. Of each run its median round counts, since on a shared machine a
+// run that others broke into says nothing of the backend; the ratio of whole runs stands beside it. The
+// result is the median ratio of the pairs with its 95% interval (stats.PairInterval), beside it each side's
+// throughput and CPU seconds a gigabyte, and the slowest rounds. Pairs are taken
 // until the interval is narrow or the cell's time is up; when to stop does not depend on which side leads.
 //
 // # What would measure something else, and what is done about it
@@ -100,9 +102,11 @@ type Cell struct {
 	A         Side   `json:"a"`
 	B         Side   `json:"b"`
 	Pairs     int    `json:"pairs"`
-	// Throughput is A's to B's: above one A is faster. CPU is A's CPU time for the same work to B's: below
-	// one A is cheaper; zeros where the system does not tell.
+	// Throughput is A's to B's, of the typical round: above one A is faster. Overall is the same of whole
+	// runs, with every pause in them. CPU is A's CPU time for the same work to B's: below one A is
+	// cheaper; zeros where the system does not tell.
 	Throughput stats.Interval `json:"throughput_ratio"`
+	Overall    stats.Interval `json:"overall_ratio"`
 	CPU        stats.Interval `json:"cpu_ratio"`
 	// Skipped says why there are no figures.
 	Skipped string `json:"skipped,omitempty"`
@@ -125,14 +129,16 @@ const (
 type Side struct {
 	Backend string `json:"backend"`
 	How     string `json:"how"`
-	// The median run.
+	// The medians of Typical and of Samples.
 	BytesPerSecond  float64 `json:"bytes_per_second"`
 	CPUSecondsPerGB float64 `json:"cpu_seconds_per_gb"`
 	// Of one round, which is Depth operations, in microseconds.
-	P50Us   float64        `json:"p50_us"`
-	P99Us   float64        `json:"p99_us"`
-	P999Us  float64        `json:"p999_us"`
-	Calls   *Calls         `json:"calls,omitempty"`
+	P50Us  float64 `json:"p50_us"`
+	P99Us  float64 `json:"p99_us"`
+	P999Us float64 `json:"p999_us"`
+	Calls  *Calls  `json:"calls,omitempty"`
+	// A run each: the throughput of its median round, and the whole of it.
+	Typical []float64      `json:"typical_bytes_per_second"`
 	Samples []stats.Sample `json:"samples"`
 }
 
@@ -158,7 +164,7 @@ type bench struct {
 	o     Options
 	dir   string // its own
 	fs    disk.FS
-	check disk.FS // tells residency, whatever backend is measured
+	judge disk.File // the file of cold reads, once there is one
 	peer  *receiver
 	seq   int
 }
@@ -171,11 +177,15 @@ func Run(ctx context.Context, o Options) (res *Result, err error) {
 		return nil, err
 	}
 	defer closeFS(b.fs)
-	b.check = b.fs
 	if b.dir, err = ownDir(b.fs, o.Dir); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, b.fs.RemoveAll(b.dir)) }()
+	defer func() {
+		if b.judge != nil {
+			b.judge.Close()
+		}
+		err = errors.Join(err, b.fs.RemoveAll(b.dir))
+	}()
 	if b.peer, err = startReceiver(o.Exe); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package iobench
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -62,10 +63,9 @@ func (b *bench) load(c *Cell, s *Side) (l load, err error) {
 	case OpRead:
 		l, err = b.newReads(base, s.How, c.Files)
 	case OpCold:
-		l, err = b.newCold(base, s.How, c.Files)
+		l, err = b.newCold(base, s.How)
 	case OpSync:
-		l = &syncs{based: base, set: s.How == Set}
-		err = base.create(c.Files, 0)
+		l, err = b.newSyncs(base, s.How == Set, c.Files)
 	case OpSend:
 		l, err = b.newSends(base, s.How)
 	case OpNop:
@@ -93,7 +93,6 @@ type based struct {
 
 func (b *based) backend() disk.FS  { return b.fs }
 func (b *based) roundBytes() int64 { return int64(b.size) * int64(b.depth) }
-func (b *based) roundsMin() int    { return 1 }
 func (b *based) roundsMax() int    { return 0 }
 func (b *based) close() error {
 	err := b.drop()
@@ -115,20 +114,28 @@ func (b *based) create(count int, fileBytes int64) error {
 	if count+descriptorsSpare > descriptorLimit() {
 		return skip("%d files are more than this process may open", count)
 	}
-	chunk := noise(1 << 20)
 	for i := range count {
 		f, err := b.fs.Open(filepath.Join(b.dir, fmt.Sprint(i)), disk.CreateNew)
 		if err != nil {
 			return err
 		}
 		b.files = append(b.files, f)
-		for pos := int64(0); pos < fileBytes; {
-			n, err := f.WriteV([][]byte{chunk[:min(int64(len(chunk)), fileBytes-pos)]}, pos)
-			if err != nil {
-				return err
-			}
-			pos += n
+		if err := fill(f, fileBytes); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// fill writes n bytes.
+func fill(f disk.File, n int64) error {
+	chunk := noise(int(min(n, 1<<20)))
+	for pos := int64(0); pos < n; {
+		wrote, err := f.WriteV([][]byte{chunk[:min(int64(len(chunk)), n-pos)]}, pos)
+		if err != nil {
+			return err
+		}
+		pos += wrote
 	}
 	return nil
 }
@@ -214,20 +221,41 @@ func (a *appends) write(m *meter, n int) error {
 // syncs makes Depth files dirty, untimed, and syncs them.
 type syncs struct {
 	*based
-	set  bool
-	pos  int64
-	data []byte
+	set bool
+	// The same files through one backend for all, which makes them dirty.
+	dirty []disk.File
+	pos   int64
+	data  []byte
 }
 
 // syncBytesMax is how far the files of syncs grow before they begin anew.
 const syncBytesMax = 8 << 20
 
-func (s *syncs) run(m *meter, n int) error {
-	if s.data == nil {
-		s.data = noise(s.size)
+func (b *bench) newSyncs(base *based, set bool, files int) (load, error) {
+	s := &syncs{based: base, set: set, data: noise(base.size)}
+	if err := base.create(files, 0); err != nil {
+		return nil, err
 	}
+	for _, f := range base.files {
+		d, err := b.fs.Open(f.Path(), disk.ReadWrite)
+		if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.dirty = append(s.dirty, d)
+	}
+	return s, nil
+}
+
+func (s *syncs) close() error {
+	for _, f := range s.dirty {
+		f.Close()
+	}
+	return s.based.close()
+}
+
+func (s *syncs) run(m *meter, n int) error {
 	for range n {
-		for _, f := range s.files {
+		for _, f := range s.dirty {
 			if _, err := f.WriteV([][]byte{s.data}, s.pos); err != nil {
 				return err
 			}

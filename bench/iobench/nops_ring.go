@@ -9,8 +9,9 @@ import (
 	"platter/io/uring"
 )
 
-// nopRounds is what a run of empty operations has at least: a bare ring is made anew for each.
-const nopRounds = 1000
+// nopBatches is how many batches a round of empty operations has: a bare ring is made anew for each round,
+// which must not count.
+func nopBatches(depth int) int { return max(1000, 4000/depth) }
 
 // ringNops hands batches of empty operations to the backend's ring.
 type ringNops struct {
@@ -31,15 +32,22 @@ func newRingNops(base *based) (load, error) {
 	return &ringNops{based: base, fs: fs}, nil
 }
 
-func (r *ringNops) roundBytes() int64 { return int64(r.depth) }
-func (r *ringNops) roundsMin() int    { return nopRounds }
+func (r *ringNops) roundBytes() int64 { return int64(r.depth * nopBatches(r.depth)) }
 
 func (r *ringNops) run(m *meter, n int) error {
+	return nopRounds(m, n, r.roundBytes(), func() error { return r.fs.Nops(r.files[0], r.depth, nopBatches(r.depth)) })
+}
+
+func nopRounds(m *meter, n int, ops int64, round func() error) error {
 	m.start()
 	defer m.stop()
-	err := r.fs.Nops(r.files[0], r.depth, n)
-	m.round(int64(r.depth) * int64(n))
-	return err
+	for range n {
+		if err := round(); err != nil {
+			return err
+		}
+		m.round(ops)
+	}
+	return nil
 }
 
 // bareNops are the same on a ring of the caller's own thread.
@@ -52,15 +60,10 @@ func newBareNops(depth int) (load, error) {
 	return bareNops{depth}, nil
 }
 
-func (b bareNops) roundBytes() int64 { return int64(b.depth) }
-func (b bareNops) roundsMin() int    { return nopRounds }
+func (b bareNops) roundBytes() int64 { return int64(b.depth * nopBatches(b.depth)) }
 func (b bareNops) roundsMax() int    { return 0 }
 func (b bareNops) close() error      { return nil }
 
 func (b bareNops) run(m *meter, n int) error {
-	m.start()
-	defer m.stop()
-	err := uring.BareNops(b.depth, n)
-	m.round(int64(b.depth) * int64(n))
-	return err
+	return nopRounds(m, n, b.roundBytes(), func() error { return uring.BareNops(b.depth, nopBatches(b.depth)) })
 }

@@ -15,11 +15,7 @@ import (
 // load is one side at work. run does n rounds; what it times goes through the meter.
 type load interface {
 	run(m *meter, n int) error
-	// roundBytes is the payload of a round; what has none counts operations.
-	roundBytes() int64
-	// roundsMax bounds a run, 0: it has no bound of its own. roundsMin is what a run needs to mean
-	// anything.
-	roundsMin() int
+	// roundsMax bounds a run, 0: it has no bound of its own.
 	roundsMax() int
 	close() error
 }
@@ -27,6 +23,7 @@ type load interface {
 // meter adds up wall and CPU time of what is between start and stop.
 type meter struct {
 	bytes      int64
+	perByte    []float64 // seconds, of each round since the last take
 	wall, cpu  time.Duration
 	wall0      time.Time
 	cpu0       time.Duration
@@ -46,6 +43,7 @@ func (m *meter) start() {
 func (m *meter) round(bytes int64) {
 	now := time.Now()
 	m.bytes += bytes
+	m.perByte = append(m.perByte, now.Sub(m.roundStart).Seconds()/float64(bytes))
 	_ = m.latencies.RecordValue(max(1, int64(now.Sub(m.roundStart)))) // one beyond a minute is left out
 	m.roundStart = now
 }
@@ -56,11 +54,11 @@ func (m *meter) stop() {
 	m.cpu += cpu - m.cpu0
 }
 
-// take is the sample since the last take.
-func (m *meter) take() stats.Sample {
-	s := stats.Sample{Bytes: m.bytes, Seconds: m.wall.Seconds(), CPUSeconds: m.cpu.Seconds()}
-	m.bytes, m.wall, m.cpu = 0, 0, 0
-	return s
+// take puts what came since the last take among the side's runs.
+func (m *meter) take(s *Side) {
+	s.Samples = append(s.Samples, stats.Sample{Bytes: m.bytes, Seconds: m.wall.Seconds(), CPUSeconds: m.cpu.Seconds()})
+	s.Typical = append(s.Typical, 1/max(stats.Median(m.perByte), 1e-15))
+	m.bytes, m.wall, m.cpu, m.perByte = 0, 0, 0, m.perByte[:0]
 }
 
 // measure fills in the cell's figures.
@@ -102,11 +100,12 @@ func (b *bench) measure(ctx context.Context, c *Cell) (err error) {
 			if err := loads[side].run(meters[side], rounds); err != nil {
 				return err
 			}
-			sides[side].Samples = append(sides[side].Samples, meters[side].take())
+			meters[side].take(sides[side])
 		}
 		c.Pairs = pair + 1
-		c.Throughput = ratio(c, stats.Sample.BytesPerSecond, b.o.Seed)
+		c.Throughput = stats.PairInterval(c.A.Typical, c.B.Typical, b.o.Seed)
 	}
+	c.Overall = ratio(c, stats.Sample.BytesPerSecond, b.o.Seed)
 	for i, s := range sides {
 		s.sum(meters[i].latencies)
 	}
@@ -130,15 +129,13 @@ func cpuSeconds(s *Side) []float64 {
 // calibrate finds how many rounds take the time of a sample, by the mean of both sides, which are warm
 // then.
 func (b *bench) calibrate(loads [2]load) (int, error) {
-	least, most := 1, 1<<30
+	most := 1 << 30
 	for _, l := range loads {
-		least = max(least, l.roundsMin())
 		if n := l.roundsMax(); n > 0 {
 			most = min(most, n)
 		}
 	}
-	most = max(least, most)
-	for n := least; ; {
+	for n := 1; ; {
 		var took time.Duration
 		for _, l := range loads {
 			m := newMeter()
@@ -149,7 +146,7 @@ func (b *bench) calibrate(loads [2]load) (int, error) {
 		}
 		if took >= b.o.SampleTime/4 || n >= most {
 			n = int(float64(n) * float64(b.o.SampleTime) / float64(max(took, time.Microsecond)))
-			return min(max(n, least), most), nil
+			return min(max(n, 1), most), nil
 		}
 		n = min(4*n, most)
 	}
@@ -157,7 +154,7 @@ func (b *bench) calibrate(loads [2]load) (int, error) {
 
 // sum fills in what stands for all samples.
 func (s *Side) sum(h *hdrhistogram.Histogram) {
-	s.BytesPerSecond = stats.Median(stats.Each(s.Samples, stats.Sample.BytesPerSecond))
+	s.BytesPerSecond = stats.Median(s.Typical)
 	s.CPUSecondsPerGB = stats.Median(stats.Each(s.Samples, stats.Sample.CPUSecondsPerGB))
 	us := func(q float64) float64 { return float64(h.ValueAtQuantile(q)) / 1e3 }
 	s.P50Us, s.P99Us, s.P999Us = us(50), us(99), us(99.9)

@@ -11,8 +11,9 @@ import (
 
 const (
 	warmBytes = 64 << 20 // of all files of a warm read
-	// coldStride lies between the blocks of a cold round, so that none is read ahead with another.
-	coldStride = 2 << 20
+	// coldStride lies between the blocks of a cold round, which are half as large at most, so that none is
+	// read ahead with another.
+	coldStride = 512 << 10
 )
 
 // reads reads what is in the page cache, at seeded random positions.
@@ -85,70 +86,64 @@ func readAll(fs disk.FS, want []disk.Read, how string, leaveNothing bool) error 
 	return nil
 }
 
-// cold reads what was just dropped from the page cache: Depth blocks far from each other.
+// cold reads what was just dropped from the page cache: Depth blocks far from each other, of one file that
+// all cold reads of a run share.
 type cold struct {
 	*based
-	how    string
-	want   []disk.Read
-	judges []disk.File // the same files through the backend that can drop and tell residency
-	each   int64
+	how   string
+	want  []disk.Read
+	judge disk.File // the file through the backend that can drop pages and tell residency
 }
 
-func (b *bench) newCold(base *based, how string, files int) (load, error) {
-	caps := b.check.Caps(base.dir)
+// coldBytes is the size of that file.
+const coldBytes = deep * coldStride
+
+func (b *bench) newCold(base *based, how string) (load, error) {
+	path := filepath.Join(b.dir, "cold")
+	caps := b.fs.Caps(b.dir)
 	if !caps.Advise || !caps.Resident {
 		return nil, skip("what is in the page cache can neither be told nor dropped here")
 	}
-	perFile := (base.depth + files - 1) / files
-	total := int64(perFile) * coldStride * int64(files)
-	if total > b.o.BudgetBytes {
-		return nil, skip("%s for a cold read are more than the budget of %s", Size(int(total)), Size(int(b.o.BudgetBytes)))
+	if coldBytes > b.o.BudgetBytes {
+		return nil, skip("%s for cold reads are more than the budget of %s", Size(coldBytes), Size(int(b.o.BudgetBytes)))
 	}
-	c := &cold{based: base, how: how, want: buffers(base.depth, base.size), each: int64(perFile) * coldStride}
-	if err := base.create(files, c.each); err != nil {
-		return nil, err
-	}
-	for i := range c.want {
-		c.want[i].File = base.files[i%files]
-		c.want[i].Pos = int64(i/files) * coldStride
-	}
-	for i := range base.files {
-		f, err := b.check.Open(filepath.Join(base.dir, fmt.Sprint(i)), disk.ReadWrite)
+	if b.judge == nil {
+		f, err := b.fs.Open(path, disk.CreateNew)
 		if err != nil {
 			return nil, err
 		}
-		c.judges = append(c.judges, f)
+		b.judge = f
+		if err := fill(f, coldBytes); err != nil {
+			return nil, err
+		}
+		if err := f.Sync(); err != nil { // dirty pages cannot be dropped
+			return nil, err
+		}
 	}
-	return c, b.check.Sync(c.judges) // dirty pages cannot be dropped
+	f, err := base.fs.Open(path, disk.ReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	base.files = append(base.files, f)
+	c := &cold{based: base, how: how, want: buffers(base.depth, base.size), judge: b.judge}
+	for i := range c.want {
+		c.want[i].File, c.want[i].Pos = f, int64(i)*coldStride
+	}
+	return c, nil
 }
 
-func (c *cold) close() error {
-	for _, f := range c.judges {
-		f.Close()
-	}
-	return c.based.close()
-}
-
-// chill drops the files' pages and sees that they are gone.
+// chill drops the file's pages and sees that they are gone.
 func (c *cold) chill() error {
 	const tries = 20
 	for range tries {
-		left := int64(0)
-		for _, f := range c.judges {
-			if err := f.Advise(0, c.each, disk.DontNeed); err != nil {
-				return err
-			}
-			n, err := f.Resident(0, c.each)
-			if err != nil {
-				return err
-			}
-			left += n
+		if err := c.judge.Advise(0, coldBytes, disk.DontNeed); err != nil {
+			return err
 		}
-		if left == 0 {
-			return nil
+		if n, err := c.judge.Resident(0, coldBytes); err != nil || n == 0 {
+			return err
 		}
 	}
-	return skip("the pages of the files stay in the page cache (a file system in memory?)")
+	return skip("the file's pages stay in the page cache (a file system in memory?)")
 }
 
 func (c *cold) run(m *meter, n int) error {

@@ -27,7 +27,7 @@ func IO(w io.Writer, r *iobench.Result) error {
 	for _, g := range groups(r) {
 		fmt.Fprintf(w, "\n%s\n", groupTitles[g])
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(t, "operation\tsize\tfiles\tdepth\tA\tB\tA MB/s\tB MB/s\tA/B\t95%\tA CPU s/GB\tB\tCPU A/B\tA p99 µs\tB\tpairs\t")
+		fmt.Fprintln(t, "operation\tsize\tfiles\tdepth\tA\tB\tA MB/s\tB MB/s\tA/B\t95%\toverall\tA CPU s/GB\tB\tCPU A/B\tA p99 µs\tB\tpairs\t")
 		for i := range r.Cells {
 			c := &r.Cells[i]
 			if c.Group != g {
@@ -38,8 +38,8 @@ func IO(w io.Writer, r *iobench.Result) error {
 				fmt.Fprintf(t, "skipped: %s\t\n", c.Skipped)
 				continue
 			}
-			fmt.Fprintf(t, "%.0f\t%.0f\t%.2f\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%d\t\n", c.A.BytesPerSecond/1e6, c.B.BytesPerSecond/1e6,
-				c.Throughput.Ratio, span(c.Throughput), costOf(&c.A), costOf(&c.B), ratioOr(c.CPU), c.A.P99Us, c.B.P99Us, c.Pairs)
+			fmt.Fprintf(t, "%.0f\t%.0f\t%.2f\t%s\t%.2f\t%s\t%s\t%s\t%.0f\t%.0f\t%d\t\n", c.A.BytesPerSecond/1e6, c.B.BytesPerSecond/1e6,
+				c.Throughput.Ratio, span(c.Throughput), c.Overall.Ratio, costOf(&c.A), costOf(&c.B), ratioOr(c.CPU), c.A.P99Us, c.B.P99Us, c.Pairs)
 		}
 		if err := t.Flush(); err != nil {
 			return err

@@ -12,6 +12,8 @@ import (
 	"platter/bench/iobench"
 	"platter/bench/report"
 	"platter/cmd/client"
+	"platter/io/disk"
+	"platter/io/portable"
 )
 
 func newBenchIO() *cobra.Command {
@@ -93,7 +95,7 @@ func writeIO(cmd *cobra.Command, res *iobench.Result, jsonFile, plotDir string) 
 			return err
 		}
 	default:
-		f, err := os.Create(jsonFile)
+		f, err := createFile(jsonFile)
 		if err != nil {
 			return err
 		}
@@ -102,10 +104,10 @@ func writeIO(cmd *cobra.Command, res *iobench.Result, jsonFile, plotDir string) 
 		}
 	}
 	if plotDir != "" {
-		if err := os.MkdirAll(plotDir, 0o755); err != nil {
+		if err := portable.New().MkdirAll(plotDir); err != nil {
 			return err
 		}
-		create := func(name string) (io.WriteCloser, error) { return os.Create(filepath.Join(plotDir, name)) }
+		create := func(name string) (io.WriteCloser, error) { return createFile(filepath.Join(plotDir, name)) }
 		if err := report.IOPlots(res, create); err != nil {
 			return err
 		}
@@ -114,6 +116,31 @@ func writeIO(cmd *cobra.Command, res *iobench.Result, jsonFile, plotDir string) 
 		return nil
 	}
 	return report.IO(cmd.OutOrStdout(), res)
+}
+
+// outFile is a result on its way to the disk.
+type outFile struct {
+	disk.File
+	pos int64
+}
+
+// createFile opens a file anew.
+func createFile(path string) (io.WriteCloser, error) {
+	f, err := portable.New().Open(path, disk.Create)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &outFile{File: f}, nil
+}
+
+func (o *outFile) Write(p []byte) (int, error) {
+	n, err := o.WriteV([][]byte{p}, o.pos)
+	o.pos += n
+	return int(n), err
 }
 
 func newBenchIOCompare() *cobra.Command {
