@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -11,9 +10,6 @@ import (
 	"path/filepath"
 	"sync"
 
-	"platter/coord/zkserver"
-	"platter/io/backend"
-	"platter/io/clock"
 	"platter/tools/zkwire"
 )
 
@@ -98,18 +94,4 @@ func (l *bareLog) answer(nc net.Conn) {
 			return
 		}
 	}
-}
-
-// serve is our server alone, in this process, until its standard input ends.
-func serve(o *options) error {
-	fs, _, err := backend.Select("auto")
-	if err != nil {
-		return err
-	}
-	s, err := zkserver.Start(context.Background(), zkserver.Config{FS: fs, Clock: clock.Real{}, Dir: o.dir, Addr: o.addr})
-	if err != nil {
-		return err
-	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	return s.Close()
 }

@@ -33,7 +33,10 @@ func compare(o *options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	launchOurs := launchServe
+	launchOurs, err := coordLauncher(o.ours, dir)
+	if err != nil {
+		return err
+	}
 	t := &table{title: fmt.Sprintf("%d cores, %s, %d rounds, %v a cell, data in %s; both sync every write", runtime.NumCPU(), runtime.Version(), o.rounds, o.dur, filepath.Dir(dir))}
 	if err := compareStarts(o, t, dir, launchOurs); err != nil {
 		return err

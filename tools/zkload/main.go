@@ -45,7 +45,7 @@ type options struct {
 func main() {
 	commands := map[string]func(*options) error{
 		"bench": bench, "fanout": fanout, "expiry": expiry, "holder": holder, "startup": startup,
-		"wipe": wipe, "compare": compare, "bare": bare, "serve": serve,
+		"wipe": wipe, "compare": compare, "bare": bare,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, "usage: zkload compare|bench|fanout|expiry|startup|wipe [flags]")
@@ -65,7 +65,7 @@ func main() {
 	f.IntVar(&o.trials, "trials", 8, "processes killed for each timeout")
 	f.StringVar(&o.path, "path", "", "holder: its ephemeral node")
 	f.DurationVar(&o.timeout, "timeout", 6*time.Second, "holder: its session timeout")
-	f.StringVar(&o.dir, "dir", "", "compare, bare, serve: where the data is kept; the disk that is measured (compare: a new directory in the working one)")
+	f.StringVar(&o.dir, "dir", "", "compare, bare: where the data is kept; the disk that is measured (compare: a new directory in the working one)")
 	f.StringVar(&o.ours, "ours", "", "compare: our server's `binary`, run as BINARY coord; built when none is named")
 	f.StringVar(&o.json, "json", "", "compare: write the table to this file too")
 	_ = f.Parse(os.Args[2:]) // ends the process on an error

@@ -56,19 +56,29 @@ func child(name, addr, binary string, args ...string) (*server, io.Reader, error
 	}}, out, nil
 }
 
-// launchServe runs our server alone in a copy of this program.
-func launchServe(dir string) (*server, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+// coordLauncher runs `platter coord`, from a binary that is built into dir when none is named.
+func coordLauncher(binary, dir string) (launcher, error) {
+	if binary == "" {
+		var err error
+		if binary, err = filepath.Abs(filepath.Join(dir, "platter")); err != nil {
+			return nil, err
+		}
+		cmd := exec.Command("go", "build", "-o", binary, "platter/cmd/platter")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("go build: %w\n%s", err, out)
+		}
 	}
-	port, err := freePort()
-	if err != nil {
-		return nil, err
-	}
-	addr := fmt.Sprint("127.0.0.1:", port)
-	s, _, err := child("ours", addr, self, "serve", "-addr", addr, "-dir", dir)
-	return s, err
+	return func(dir string) (*server, error) {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		addr := fmt.Sprint("127.0.0.1:", port)
+		s, _, err := child("ours", addr, binary, "coord", "--listen", addr, "--data", dir, "--log-level", "error",
+			"--set", "maxClientCnxns=0", "--set", "admin.enableServer=false")
+		return s, err
+	}, nil
 }
 
 func launchReal(dir string) (*server, error) {
