@@ -44,13 +44,14 @@ type Options struct {
 
 // Broker is one running broker.
 type Broker struct {
-	o       Options
-	clock   clock.Clock
-	started time.Time
-	fs      disk.FS
-	backend string // name of the I/O backend and why it is that one
-	choices []backend.Choice
-	budget  budget
+	o        Options
+	clock    clock.Clock
+	started  time.Time
+	fs       disk.FS
+	backend  string // name of the I/O backend and why it is that one
+	choices  []backend.Choice
+	profiles profiles // of the data directories
+	budget   budget
 
 	spindles    *spindle.Set
 	metrics     *console.Metrics
@@ -289,12 +290,12 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 	defer watch()
 	b.spindles = b.careFor()
 	s, err := store.Open(ctx, store.Config{
-		FS: b.spindles, Clock: b.clock, Spindles: b.spindles, Growth: growth(c),
+		FS: b.spindles, Clock: b.clock, Spindles: b.spindles, ForDir: b.suits,
 		Dirs:                  c.List("log.dirs"),
 		BrokerID:              int32(c.Int("broker.id")),
 		ClusterID:             b.node.ClusterID(),
 		OpenFilesMax:          b.budget.files,
-		RecoveryThreadsPerDir: c.Int("num.recovery.threads.per.data.dir"), // 0, its default: one a core
+		RecoveryThreadsPerDir: c.Int("num.recovery.threads.per.data.dir"), // 0, its default: as suits the device
 		RetentionCheckMs:      c.Int64("log.retention.check.interval.ms"),
 		FlushCheckMs:          c.Int64("log.flush.scheduler.interval.ms"),
 		CheckpointMs:          c.Int64("log.flush.offset.checkpoint.interval.ms"),

@@ -30,7 +30,10 @@ func ExplainIO(c *config.Broker, w io.Writer) error {
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "%s (this build has %s)\n", reason, strings.Join(backend.Built(), ", "))
+	if err := readProfiles(c.List("log.dirs")).explain(c, w); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\n%s (this build has %s)\n", reason, strings.Join(backend.Built(), ", "))
 	return err
 }
 

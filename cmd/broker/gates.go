@@ -10,7 +10,17 @@ import (
 // guardDisks bounds the threads that may be blocked on each disk, before anything is opened on one.
 func (b *Broker) guardDisks() {
 	c := b.o.Config
-	gate.Process.AddDevices(c.Int("spindle.blocked.calls.max"), c.List("log.dirs")...)
+	b.profiles = readProfiles(c.List("log.dirs"))
+	byPlaces := map[int][]string{}
+	for _, p := range b.profiles {
+		b.o.Log.Info("disk", "dir", p.Path, "device", p.What(), "reason", p.Reason)
+		places := p.Defaults().BlockedCallsMax
+		override(&places, c.Int("spindle.blocked.calls.max"))
+		byPlaces[places] = append(byPlaces[places], p.Path)
+	}
+	for places, dirs := range byPlaces {
+		gate.Process.AddDevices(places, dirs...)
+	}
 }
 
 const (

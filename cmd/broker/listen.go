@@ -114,6 +114,7 @@ func (b *Broker) startConsole(ctx context.Context, p *store.Progress) error {
 	b.metrics.SetBackend(b.fs.Name(), b.backend)
 	b.metrics.WatchIO(b.choices, func() (backend.RingStats, bool) { return backend.Rings(b.fs) })
 	b.metrics.WatchGates(gate.Process.Stats)
+	b.metrics.WatchDisks(b.profiles)
 	b.startDiskWatch()
 	addr, source := b.o.Config.Value("metrics.listener")
 	if addr == "" {

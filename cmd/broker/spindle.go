@@ -7,20 +7,19 @@ import (
 	"platter/coord/config"
 	"platter/engine/segment"
 	"platter/engine/spindle"
-	"platter/io/gate"
+	"platter/engine/store"
+	"platter/io/profile"
 )
 
-// careFor puts the schedule of each device between the store and the files. Settings override what suits the
-// device; directories that share a gate are on one device.
+// careFor puts the schedule of each device between the store and the files. Settings override what suits the device.
 func (b *Broker) careFor() *spindle.Set {
 	c := b.o.Config
 	memory := spindle.MemoryDefault(b.fs)
 	override(&memory, c.Int64("spindle.cold.memory.bytes"))
 	var dirs []spindle.Dir
 	for _, path := range c.List("log.dirs") {
-		dirs = append(dirs, spindle.Dir{
-			Path: path, Device: gate.Process.For(path).Name(), Params: spindleParams(c, spindle.Rotational(memory)),
-		})
+		p := b.profiles.of(path)
+		dirs = append(dirs, spindle.Dir{Path: path, Device: p.ID(), Params: spindleParams(c, spindle.Suits(p.Defaults(), memory))})
 	}
 	set := spindle.New(b.fs, b.clock, dirs)
 	b.metrics.WatchSpindles(set.Stats)
@@ -55,13 +54,18 @@ func spindleParams(c *config.Broker, p spindle.Params) spindle.Params {
 	return p
 }
 
-// growth is how logs' files grow ahead.
-func growth(c *config.Broker) *segment.Growth {
-	g := segment.DefaultGrowth
+// suits is how logs of a data directory grow ahead, and are loaded.
+func (b *Broker) suits(dir string) store.DirParams {
+	d := b.profiles.of(dir).Defaults()
+	return store.DirParams{Growth: growth(b.o.Config, d), RecoveryThreads: d.RecoveryThreads}
+}
+
+func growth(c *config.Broker, d profile.Defaults) segment.Growth {
+	g := segment.Growth{FirstBytes: d.GrowFirstBytes, MaxBytes: d.GrowMaxBytes}
 	override(&g.FirstBytes, c.Int64("spindle.grow.first.bytes"))
 	override(&g.MaxBytes, c.Int64("spindle.grow.max.bytes"))
 	g.FirstBytes = min(g.FirstBytes, max(g.MaxBytes, 1))
-	return &g
+	return g
 }
 
 // override sets what a setting says: 0 leaves it to the device, -1 is none.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"platter/engine/spindle/lane"
+	"platter/io/profile"
 )
 
 // Params is how one device is treated. Sizes are bytes.
@@ -33,29 +34,23 @@ type Params struct {
 	CutPause time.Duration
 }
 
-// Rotational is what suits a spinning disk, and a disk of which nothing is known: no SSD suffers from it. memoryBytes is
-// what cold readers may hold of the page cache together.
-func Rotational(memoryBytes int64) Params {
+// Suits is what suits a device, by its profile's defaults. memoryBytes is what cold readers may hold of the page cache
+// together.
+func Suits(d profile.Defaults, memoryBytes int64) Params {
 	return Params{
 		Cold: true,
 		Lane: lane.Params{
-			RunBytes: 16 << 20, FirstBytes: 1 << 20, MemoryBytes: memoryBytes, Depth: 1, SharePercent: 90,
-			TurnMax: 5 * time.Second, IdleAfter: 30 * time.Second,
+			RunBytes: d.ColdRunBytes, FirstBytes: d.ColdFirstBytes, MemoryBytes: memoryBytes, Depth: d.ColdDepth,
+			SharePercent: d.ColdSharePercent, TurnMax: 5 * time.Second, IdleAfter: 30 * time.Second,
 			BehindBytes: 2 << 20, CloseBytes: 64 << 20, DropBytes: 4 << 20, StreamsMax: 1024,
 		},
 		HotBytes: 64 << 20, PieceBytes: 1 << 20, BackgroundBytes: 4 << 20,
-		DirtyRunBytes: 2 << 20,
-		CutBytes:      128 << 20, CutPause: 100 * time.Millisecond,
+		WriteBehindBytes: d.WriteBehindBytes, DirtyRunBytes: d.DirtyRunBytes,
+		CutBytes: d.DeleteStepBytes, CutPause: d.DeletePause,
 	}
 }
 
-// Solid is what suits a device without moving parts: many short runs at once.
-func Solid(memoryBytes int64) Params {
-	p := Rotational(memoryBytes)
-	p.Lane.RunBytes, p.Lane.FirstBytes = 2<<20, 512<<10
-	p.Lane.Depth, p.Lane.SharePercent = 16, 100
-	p.CutPause = 10 * time.Millisecond
-	p.CutBytes = 1 << 30
-	p.DirtyRunBytes = 0
-	return p
+// Rotational is Suits for a spinning disk, and for one of which nothing is known: no SSD suffers from it.
+func Rotational(memoryBytes int64) Params {
+	return Suits(profile.Profile{Kind: profile.HDD}.Defaults(), memoryBytes)
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"platter/engine/commitlog"
+	"platter/engine/segment"
 	"platter/io/disk"
 	"platter/io/handles"
 )
@@ -62,8 +63,8 @@ func newStore(c Config) (*Store, error) {
 	if c.OpenFilesMax <= 0 {
 		c.OpenFilesMax = OpenFilesDefault
 	}
-	if c.RecoveryThreadsPerDir <= 0 {
-		c.RecoveryThreadsPerDir = runtime.NumCPU()
+	if c.ForDir == nil {
+		c.ForDir = func(string) DirParams { return DirParams{Growth: segment.DefaultGrowth} }
 	}
 	if c.HighWatermarkMs <= 0 {
 		c.HighWatermarkMs = c.CheckpointMs
@@ -201,16 +202,27 @@ func (s *Store) scan() ([]location, error) {
 	return found, nil
 }
 
-// loadAll opens the logs, RecoveryThreadsPerDir at a time in each directory.
+// threads is how many logs of a directory are loaded at a time.
+func (s *Store) threads(d *dataDir) int {
+	if s.c.RecoveryThreadsPerDir > 0 {
+		return s.c.RecoveryThreadsPerDir
+	}
+	if n := s.c.ForDir(d.path).RecoveryThreads; n > 0 {
+		return n
+	}
+	return runtime.NumCPU()
+}
+
+// loadAll opens the logs, several at a time in each directory.
 func (s *Store) loadAll(ctx context.Context, found []location, p *Progress) error {
 	byDir := make([][]location, len(s.dirs))
 	for _, f := range found {
 		byDir[f.dir.index] = append(byDir[f.dir.index], f)
 	}
 	var wg sync.WaitGroup
-	for _, logs := range byDir {
+	for i, logs := range byDir {
 		var next atomic.Int64
-		for range min(s.c.RecoveryThreadsPerDir, len(logs)) {
+		for range min(s.threads(s.dirs[i]), len(logs)) {
 			wg.Go(func() {
 				for {
 					i := int(next.Add(1)) - 1
@@ -270,10 +282,11 @@ func (s *Store) loadOne(ctx context.Context, at location, p *Progress) {
 
 // options are what every log of d is opened with.
 func (s *Store) options(d *dataDir, tp TP, c commitlog.Config) commitlog.Options {
+	growth := s.c.ForDir(d.path).Growth
 	return commitlog.Options{
 		FS: settlingFS{s.c.FS, d}, Handles: d.files, Clock: s.c.Clock,
 		Dir: d.join(dirName(tp)), Topic: tp.Topic, Partition: tp.Partition, Config: c,
-		Growth:    s.c.Growth,
+		Growth:    &growth,
 		Remove:    func(path string) error { return s.retired(d, path) },
 		OnIOError: func(cause error) { s.failDir(d, fmt.Errorf("%s: %w", tp, cause)) },
 		LowerRecoveryPoint: func(offset int64) error {

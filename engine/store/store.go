@@ -77,19 +77,26 @@ type TP struct {
 
 func (tp TP) String() string { return fmt.Sprintf("%s-%d", tp.Topic, tp.Partition) }
 
+// DirParams is what suits the device of one data directory.
+type DirParams struct {
+	Growth          segment.Growth // of the logs' files
+	RecoveryThreads int            // logs that are loaded at once; 0: one for each core
+}
+
 // Config is what the store needs to know. FS, Clock and Dirs are required. An interval of 0 or less leaves
 // that background work out: tests do it themselves.
 type Config struct {
 	FS disk.FS
 	// Spindles is the care for the directories' devices; it is FS itself, or what FS is over. nil: none.
-	Spindles              *spindle.Set
-	Growth                *segment.Growth // of the logs' files; nil: the default
+	Spindles *spindle.Set
+	// ForDir tells what suits a directory of Dirs. nil: segment.DefaultGrowth, and a thread for each core.
+	ForDir                func(dir string) DirParams
 	Clock                 clock.Clock
 	Dirs                  []string // log.dirs
 	BrokerID              int32    // checked against meta.properties; -1: whatever that says
 	ClusterID             string   // checked likewise; "": whatever it says
 	OpenFilesMax          int      // shared out equally among Dirs; 0: OpenFilesDefault
-	RecoveryThreadsPerDir int      // num.recovery.threads.per.data.dir; 0: one for each core
+	RecoveryThreadsPerDir int      // num.recovery.threads.per.data.dir; 0: as ForDir says
 	RetentionCheckMs      int64    // log.retention.check.interval.ms
 	// FlushCheckMs is log.flush.scheduler.interval.ms. Kafka's default, 2^63-1, means here: as often as the
 	// logs' flush.ms need it.
