@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,13 +32,13 @@ type Load struct {
 
 const valueHeaderBytes = 4 + 8
 
-// StartLoad starts producers against addr; the topic must exist.
+// StartLoad starts producers against addr, one or more addresses separated by commas; the topic must exist.
 func StartLoad(addr, topic string, partitions int32, producers int, seed uint64) (*Load, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &Load{topic: topic, partitions: partitions, stop: stop}
 	for p := range producers {
 		cl, err := kgo.NewClient(
-			kgo.SeedBrokers(addr),
+			kgo.SeedBrokers(strings.Split(addr, ",")...),
 			kgo.DefaultProduceTopic(topic),
 			kgo.RecordPartitioner(kgo.ManualPartitioner()),
 			kgo.RequiredAcks(kgo.AllISRAcks()),
@@ -129,7 +130,7 @@ func (l *Load) Sent() ([]history.Record, []error) {
 
 // ReadAll reads the topic from its start to the ends that the broker reports.
 func ReadAll(ctx context.Context, addr, topic string) ([]history.Record, error) {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.ConsumeTopics(topic),
+	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(addr, ",")...), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return nil, err

@@ -1,0 +1,248 @@
+// Package cluster runs several broker processes and their coordinator on loopback, kills, stops and
+// restarts them while clients are at work, and looks at what is left: whether anything that was acknowledged
+// is lost, and whether the replicas are the same, byte for byte.
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"platter/io/clock"
+	"platter/io/psync"
+	"platter/tools/proc"
+
+	"platter/coord/zkserver"
+)
+
+// Coordinator is the process that all brokers coordinate by: the embedded coordinator's server, alone.
+type Coordinator struct {
+	t     testing.TB
+	dir   string
+	port  int
+	child *proc.Child
+}
+
+// Role is the child process that a Coordinator runs: put it into the roles of proc.RunRole.
+const Role = "coordinator"
+
+type coordinatorArgs struct {
+	Dir, Addr string
+	TickMs    int
+}
+
+// RunCoordinator is the body of Role.
+func RunCoordinator(args []byte) error {
+	var a coordinatorArgs
+	if err := json.Unmarshal(args, &a); err != nil {
+		return err
+	}
+	s, err := zkserver.Start(context.Background(), zkserver.Config{FS: psync.New(), Clock: clock.Real{}, Dir: a.Dir, Addr: a.Addr, TickMs: a.TickMs})
+	if err != nil {
+		return err
+	}
+	<-s.Done()
+	return s.Err()
+}
+
+// StartCoordinator starts one over a fresh directory.
+func StartCoordinator(t testing.TB) *Coordinator {
+	c := &Coordinator{t: t, dir: t.TempDir(), port: proc.FreePort(t)}
+	c.Start()
+	return c
+}
+
+// Addr is what zookeeper.connect names.
+func (c *Coordinator) Addr() string { return fmt.Sprintf("127.0.0.1:%d", c.port) }
+
+// Start starts the process, again after Kill.
+func (c *Coordinator) Start() {
+	c.child = proc.StartChild(c.t, Role, coordinatorArgs{c.dir, c.Addr(), 500})
+}
+
+// Kill ends it with SIGKILL.
+func (c *Coordinator) Kill() {
+	c.child.Signal(9)
+	for range c.child.Lines {
+	}
+	_ = c.child.Wait()
+}
+
+// Cluster is some brokers under one coordinator.
+type Cluster struct {
+	t       testing.TB
+	Brokers []*proc.Broker
+}
+
+// SessionTimeoutMs is the brokers' session timeout: how long a host that vanished is missed.
+const SessionTimeoutMs = 3000
+
+// New prepares n brokers, with ids from 0; Start starts them. props are added to each one's.
+func New(t testing.TB, bin string, n int, zookeeper string, props map[string]string) *Cluster {
+	c := &Cluster{t: t}
+	for i := range n {
+		c.Brokers = append(c.Brokers, c.prepare(bin, i, zookeeper, props))
+	}
+	return c
+}
+
+func (c *Cluster) prepare(bin string, id int, zookeeper string, props map[string]string) *proc.Broker {
+	b := proc.New(c.t, bin, c.t.TempDir())
+	b.Props["broker.id"] = fmt.Sprint(id)
+	b.Props["zookeeper.connect"] = zookeeper
+	b.Props["zookeeper.session.timeout.ms"] = fmt.Sprint(SessionTimeoutMs)
+	b.Props["replica.lag.time.max.ms"] = "2000"
+	b.Props["replica.fetch.backoff.ms"] = "100"
+	for k, v := range props {
+		b.Props[k] = v
+	}
+	return b
+}
+
+// Add prepares one broker more.
+func (c *Cluster) Add(bin, zookeeper string, props map[string]string) *proc.Broker {
+	b := c.prepare(bin, len(c.Brokers), zookeeper, props)
+	c.Brokers = append(c.Brokers, b)
+	return b
+}
+
+// Start starts all brokers.
+func (c *Cluster) Start() {
+	c.t.Helper()
+	for _, b := range c.Brokers {
+		b.Launch()
+	}
+	for _, b := range c.Brokers {
+		if err := b.WaitReady(60 * time.Second); err != nil {
+			c.t.Fatalf("a broker did not become ready: %v\n%s", err, b.LogTail(60))
+		}
+	}
+}
+
+// Bootstrap is all brokers' addresses.
+func (c *Cluster) Bootstrap() string {
+	var all []string
+	for _, b := range c.Brokers {
+		all = append(all, b.Addr())
+	}
+	return strings.Join(all, ",")
+}
+
+// Admin connects an administrator's client; it is closed when the test ends.
+func (c *Cluster) Admin() *kadm.Client {
+	c.t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(c.Bootstrap(), ",")...),
+		kgo.MetadataMinAge(20*time.Millisecond), kgo.RetryBackoffFn(func(int) time.Duration { return 50 * time.Millisecond }))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(cl.Close)
+	return kadm.NewClient(cl)
+}
+
+// Create creates a topic with so many replicas of each partition.
+func (c *Cluster) Create(topic string, partitions int32, replicas int16, configs map[string]string) {
+	c.t.Helper()
+	values := map[string]*string{}
+	for k, v := range configs {
+		values[k] = &v
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), 60*time.Second)
+	defer cancel()
+	if _, err := c.Admin().CreateTopic(ctx, partitions, replicas, values, topic); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// Partitions is what the cluster says of a topic, by any broker that answers.
+func Partitions(ctx context.Context, adm *kadm.Client, topic string) ([]kadm.PartitionDetail, error) {
+	topics, err := adm.ListTopics(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	d, ok := topics[topic]
+	if !ok || d.Err != nil {
+		return nil, fmt.Errorf("topic %s: %v", topic, d.Err)
+	}
+	return d.Partitions.Sorted(), nil
+}
+
+// Await waits until what the cluster says of the topic pleases want, within a generous time.
+func (c *Cluster) Await(adm *kadm.Client, topic, what string, want func([]kadm.PartitionDetail) bool) {
+	c.t.Helper()
+	var last []kadm.PartitionDetail
+	var err error
+	for begin := time.Now(); time.Since(begin) < 90*time.Second; time.Sleep(50 * time.Millisecond) {
+		ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
+		last, err = Partitions(ctx, adm, topic)
+		cancel()
+		if err == nil && want(last) {
+			return
+		}
+	}
+	c.t.Fatalf("not in 90 s: %s; last %+v, %v", what, last, err)
+}
+
+// AwaitWhole waits until all partitions of the topic are led, and all replicas in sync.
+func (c *Cluster) AwaitWhole(adm *kadm.Client, topic string) {
+	c.t.Helper()
+	c.Await(adm, topic, "every replica of "+topic+" is in sync", func(ps []kadm.PartitionDetail) bool {
+		return !slices.ContainsFunc(ps, func(p kadm.PartitionDetail) bool { return p.Leader < 0 || len(p.ISR) != len(p.Replicas) })
+	})
+}
+
+// SameBytes says how the replicas of a topic's partition differ; nil: they do not. All brokers have to be stopped.
+func (c *Cluster) SameBytes(topic string, partitions int32) error {
+	for p := range partitions {
+		type copied struct {
+			broker int
+			digest [sha256.Size]byte
+			bytes  int
+		}
+		var all []copied
+		for i, b := range c.Brokers {
+			data, err := logBytes(filepath.Join(b.Props["log.dirs"], fmt.Sprintf("%s-%d", topic, p)))
+			if err != nil {
+				return err
+			}
+			if data != nil {
+				all = append(all, copied{i, sha256.Sum256(data), len(data)})
+			}
+		}
+		for _, x := range all[min(1, len(all)):] {
+			if !bytes.Equal(x.digest[:], all[0].digest[:]) {
+				return fmt.Errorf("%s-%d: brokers %d and %d differ: %d and %d bytes", topic, p, all[0].broker, x.broker, all[0].bytes, x.bytes)
+			}
+		}
+	}
+	return nil
+}
+
+// logBytes is a partition's log, all segments; nil: there is none.
+func logBytes(dir string) ([]byte, error) {
+	names, err := filepath.Glob(filepath.Join(dir, "*.log"))
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	slices.Sort(names)
+	out := []byte{}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, data...)
+	}
+	return out, nil
+}
