@@ -16,7 +16,8 @@ import (
 // ErrUnhealthy: partitions of the cluster are offline or under-replicated.
 var ErrUnhealthy = errors.New("the cluster is not healthy")
 
-// clusterView is a cluster as it is shown.
+// clusterView is a cluster as it is shown. Offline partitions have no replica that is there, leaderless ones
+// nobody who leads.
 type clusterView struct {
 	ID              string       `json:"cluster_id"`
 	Controller      int32        `json:"controller"`
@@ -24,7 +25,18 @@ type clusterView struct {
 	Topics          int          `json:"topics"`
 	Partitions      int          `json:"partitions"`
 	Offline         []string     `json:"offline_partitions"`
+	Leaderless      []string     `json:"leaderless_partitions"`
 	UnderReplicated []string     `json:"under_replicated_partitions"`
+	Lagging         []lagView    `json:"lagging_replicas"`
+}
+
+// lagView is a replica that is behind its leader's log end, or whose broker does not tell (-1).
+type lagView struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Broker    int32  `json:"broker"`
+	Lag       int64  `json:"lag"`
+	InSync    bool   `json:"in_sync"`
 }
 
 type brokerView struct {
@@ -38,29 +50,30 @@ type brokerView struct {
 // DescribeCluster shows brokers, controller, and how the partitions are; with check, ErrUnhealthy when any
 // is offline or under-replicated.
 func (o Options) DescribeCluster(ctx context.Context, w io.Writer, check, asJSON bool) error {
-	adm, err := o.admin(ctx)
+	cl, err := o.Connect(ctx)
 	if err != nil {
 		return err
 	}
-	defer adm.Close()
-	m, err := adm.Metadata(ctx)
+	defer cl.Close()
+	m, err := kadm.NewClient(cl).Metadata(ctx)
 	if err != nil {
 		return cause(err)
 	}
 	v := clusterViewOf(m)
+	v.Lagging = lagging(ctx, cl, m)
 	if asJSON {
 		err = writeDocument(w, v)
 	} else {
 		err = v.write(w)
 	}
-	if bad := len(v.Offline) + len(v.UnderReplicated); err == nil && check && bad > 0 {
-		err = fmt.Errorf("%w: %d partitions are offline, %d under-replicated", ErrUnhealthy, len(v.Offline), len(v.UnderReplicated))
+	if bad := len(v.Leaderless) + len(v.UnderReplicated); err == nil && check && bad > 0 {
+		err = fmt.Errorf("%w: %d partitions have no leader, %d are under-replicated", ErrUnhealthy, len(v.Leaderless), len(v.UnderReplicated))
 	}
 	return err
 }
 
 func clusterViewOf(m kadm.Metadata) clusterView {
-	v := clusterView{ID: m.Cluster, Controller: m.Controller, Offline: []string{}, UnderReplicated: []string{}, Brokers: []brokerView{}}
+	v := clusterView{ID: m.Cluster, Controller: m.Controller, Offline: []string{}, Leaderless: []string{}, Lagging: []lagView{}, UnderReplicated: []string{}, Brokers: []brokerView{}}
 	at := map[int32]int{}
 	for _, b := range m.Brokers {
 		at[b.NodeID] = len(v.Brokers)
@@ -76,6 +89,9 @@ func clusterViewOf(m kadm.Metadata) clusterView {
 			v.Partitions++
 			name := fmt.Sprintf("%s-%d", t.Topic, p.Partition)
 			if p.Leader < 0 {
+				v.Leaderless = append(v.Leaderless, name)
+			}
+			if !slices.ContainsFunc(p.Replicas, func(id int32) bool { return !slices.Contains(p.OfflineReplicas, id) }) {
 				v.Offline = append(v.Offline, name)
 			}
 			if len(p.ISR) < len(p.Replicas) {
@@ -109,6 +125,7 @@ func (v clusterView) write(w io.Writer) error {
 	fmt.Fprintf(tw, "topics\t%d\n", v.Topics)
 	fmt.Fprintf(tw, "partitions\t%d\n", v.Partitions)
 	fmt.Fprintf(tw, "offline\t%s\n", listed(v.Offline))
+	fmt.Fprintf(tw, "leaderless\t%s\n", listed(v.Leaderless))
 	fmt.Fprintf(tw, "under-replicated\t%s\n", listed(v.UnderReplicated))
 	if err := tw.Flush(); err != nil {
 		return err
@@ -121,6 +138,24 @@ func (v clusterView) write(w io.Writer) error {
 			rack = "-"
 		}
 		fmt.Fprintf(tw, "%d\t%s\t%s\t%d\t%d\n", b.ID, b.Address, rack, b.Leaders, b.Replicas)
+	}
+	if err := tw.Flush(); err != nil || len(v.Lagging) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	fmt.Fprintln(tw, "LAGGING\tBROKER\tLAG\tIN SYNC")
+	for _, l := range v.Lagging[:min(len(v.Lagging), shownMax)] {
+		lag, inSync := "unknown", "no"
+		if l.Lag >= 0 {
+			lag = strconv.FormatInt(l.Lag, 10)
+		}
+		if l.InSync {
+			inSync = "yes"
+		}
+		fmt.Fprintf(tw, "%s-%d\t%d\t%s\t%s\n", l.Topic, l.Partition, l.Broker, lag, inSync)
+	}
+	if len(v.Lagging) > shownMax {
+		fmt.Fprintf(tw, "... and %d more\n", len(v.Lagging)-shownMax)
 	}
 	return tw.Flush()
 }

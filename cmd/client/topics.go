@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -164,6 +165,37 @@ func (o Options) ListTopics(ctx context.Context, w io.Writer, internal, asJSON b
 		fmt.Fprintf(tw, "%s\t%d\t%d\n", v.Name, len(v.Partitions), replicas)
 	}
 	return tw.Flush()
+}
+
+// ListTopicsClassic prints a line a partition as Kafka 0.8's kafka-list-topic did, its fields set off by tabs.
+func (o Options) ListTopicsClassic(ctx context.Context, w io.Writer, internal bool) error {
+	adm, err := o.admin(ctx)
+	if err != nil {
+		return err
+	}
+	defer adm.Close()
+	list := adm.ListTopics
+	if internal {
+		list = adm.ListTopicsWithInternal
+	}
+	details, err := list(ctx)
+	if err != nil {
+		return cause(err)
+	}
+	for _, d := range details.Sorted() {
+		for _, p := range d.Partitions.Sorted() {
+			leader := "none"
+			if p.Leader >= 0 {
+				leader = strconv.Itoa(int(p.Leader))
+			}
+			_, err := fmt.Fprintf(w, "topic: %s\tpartition: %d\tleader: %s\treplicas: %s\tisr: %s\n",
+				d.Topic, p.Partition, leader, ints(p.Replicas), ints(p.ISR))
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // DescribeTopics shows partitions, offsets and settings of the topics named, or of all.

@@ -85,22 +85,28 @@ func topicCreateCommand() *cobra.Command {
 
 func topicListCommand() *cobra.Command {
 	var f clientFlags
-	var internal, asJSON bool
+	var internal, asJSON, classic bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List topics",
 		Example: `  platter topic list
+  platter topic list --classic
   platter topic list --json`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.do(cmd, func(ctx context.Context, o client.Options) error {
+				if classic {
+					return o.ListTopicsClassic(ctx, cmd.OutOrStdout(), internal)
+				}
 				return o.ListTopics(ctx, cmd.OutOrStdout(), internal, asJSON)
 			})
 		},
 	}
 	f.bind(cmd.Flags())
 	cmd.Flags().BoolVar(&internal, "internal", false, "also the topics that brokers keep for themselves")
+	cmd.Flags().BoolVar(&classic, "classic", false, "a line a partition, as Kafka 0.8 printed it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.MarkFlagsMutuallyExclusive("classic", "json")
 	return cmd
 }
 

@@ -13,6 +13,8 @@ import (
 //   - latest is the high watermark, or the last stable offset for read committed;
 //   - there is no tiered storage: earliest local is the log start, and what asks for the remote part
 //     gets offset -1;
+//   - a broker that asks (replica id) is told the log's end as latest; replica id -2 (a debugging consumer) is answered
+//     by followers too, so that replicas can be compared;
 //   - a partition that is named twice is INVALID_REQUEST, as in Kafka.
 func init() { register(kmsg.ListOffsets, 1, 11, (*Handler).listOffsets) }
 
@@ -25,6 +27,9 @@ const (
 	askLatestTiered    = -5 // version 9 (KIP-1005)
 	askEarliestPending = -6 // version 11 (KIP-1023)
 )
+
+// debuggingReplica is the replica id of who wants to look at any replica (ListOffsetsRequest.DEBUGGING_REPLICA_ID).
+const debuggingReplica = -2
 
 var askSince = map[int64]int16{askMaxTimestamp: 7, askEarliestLocal: 8, askLatestTiered: 9, askEarliestPending: 11}
 
@@ -75,11 +80,14 @@ func (h *Handler) listOffset(req *kmsg.ListOffsetsRequest, tp store.TP, q *kmsg.
 	if err != nil {
 		return err
 	}
-	if !st.IsLeader {
+	if !st.IsLeader && req.ReplicaID != debuggingReplica {
 		return replica.ErrNotLeader
 	}
 	end := st.HighWatermark
-	if req.IsolationLevel == 1 {
+	switch {
+	case req.ReplicaID >= 0, req.ReplicaID == debuggingReplica:
+		end = st.LogEnd
+	case req.IsolationLevel == 1:
 		end = st.LastStable
 	}
 	switch q.Timestamp {
