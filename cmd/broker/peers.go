@@ -29,7 +29,7 @@ func (b *Broker) peers(self node.Self) node.Peers {
 		Listener: b.o.Config.InterBroker(),
 		Image:    self.Image,
 	})
-	return peers{peer.Pushes{Pool: b.pool, Self: self.Local}, peer.Leaders{Pool: b.pool}, b.pool}
+	return peers{peer.Pushes{Pool: b.pool, Self: self.Local}, peer.NewLeaders(b.pool), b.pool}
 }
 
 // followConfig is what the settings say of followers.

@@ -16,8 +16,8 @@ import (
 )
 
 // Fetch. Versions 4 to 18. Behaviour:
-//   - every fetch is a full one: a client that asks for a session gets id 0, which says that there is
-//     none (KIP-227); an incremental fetch is FETCH_SESSION_ID_NOT_FOUND, upon which clients start over;
+//   - a fetcher that asks for a session gets one while there is room (KIP-227, sessions.go); id 0 says that there
+//     is none, and every fetch is a full one;
 //   - the first partition with data gives at least one whole batch, whatever its size; the others keep
 //     within the request's and the partition's limit;
 //   - a fetch that finds less than min.bytes is held for max.wait.ms, unless a partition has an error;
@@ -45,6 +45,9 @@ type fetch struct {
 	held    int64 // file ranges pinned
 	cut     bool  // partitions were left out for want of pins
 	noted   bool  // what a follower has was told to the replicas
+	session *session
+	wants   []sessionPart // the session's partitions, one for each part
+	fresh   bool          // a session is wanted
 	release func()
 }
 
@@ -74,8 +77,9 @@ func (h *Handler) fetch(c call) (*frame.Reply, error) {
 		return nil, err
 	}
 	f.resp.Reset()
-	if f.req.SessionEpoch > 0 {
-		f.resp.ErrorCode = h.count(c, FetchSessionIDNotFound)
+	var code Code
+	if f.session, f.wants, f.fresh, code = h.sessions.open(f.req, c.Version, h.Clock.NowMs()); code != None {
+		f.resp.ErrorCode = h.count(c, code)
 		return f.reply(), nil
 	}
 	switch {
@@ -91,31 +95,41 @@ func (h *Handler) fetch(c call) (*frame.Reply, error) {
 		f.wait()
 	}
 	f.respond()
+	if f.fresh {
+		f.begin()
+	}
 	return f.reply(), nil
 }
 
-// find looks up the partitions.
+// find looks up the partitions: the session's, or those that the request names.
 func (f *fetch) find() {
+	if f.session != nil {
+		for i := range f.wants {
+			w := &f.wants[i]
+			f.add(w.key.topic, w.key.id, &w.want)
+		}
+		return
+	}
 	for i := range f.req.Topics {
 		t := &f.req.Topics[i]
-		name, err := t.Name, error(nil)
-		if f.c.Version >= 13 {
-			known, ok := f.h.topicName(store.UUID(t.ID))
-			if name = known; !ok {
-				err = errTopicID
-			}
-		}
 		for j := range t.Partitions {
-			part := fetchPart{q: &t.Partitions[j], topic: name, err: err}
-			if f.c.Version >= 13 {
-				part.id = store.UUID(t.ID)
-			}
-			if err == nil {
-				part.from, part.err = f.h.leader(store.TP{Topic: name, Partition: part.q.Partition})
-			}
-			f.parts = append(f.parts, part)
+			f.add(t.Name, t.ID, &t.Partitions[j])
 		}
 	}
+}
+
+func (f *fetch) add(topic string, id store.UUID, q *wire.FetchPartition) {
+	part := fetchPart{q: q, topic: topic}
+	if f.c.Version >= 13 {
+		known, ok := f.h.topicName(id)
+		if part.topic, part.id = known, id; !ok {
+			part.err = errTopicID
+		}
+	}
+	if part.err == nil {
+		part.from, part.err = f.h.leader(store.TP{Topic: part.topic, Partition: q.Partition})
+	}
+	f.parts = append(f.parts, part)
 }
 
 // read reads all partitions anew, within the request's bounds. With more partitions than one fetch may
@@ -314,8 +328,12 @@ func sleep[T any](f *fetch, wake <-chan T, over <-chan time.Time) bool {
 	return false
 }
 
-// respond fills in the response.
+// respond fills in the response, of a session only with what is news.
 func (f *fetch) respond() {
+	if f.session != nil {
+		f.respondNews()
+		return
+	}
 	n := 0
 	for i := range f.req.Topics {
 		t := &f.req.Topics[i]
@@ -378,6 +396,7 @@ func (f *fetch) free() {
 		clear(f.resp.Topics[i].Partitions)
 	}
 	f.h, f.c, f.req, f.iso, f.noted, f.parts = nil, call{}, nil, 0, false, f.parts[:0]
+	f.session, f.wants, f.fresh = nil, nil, false
 	if cap(f.parts) <= partsKept {
 		fetches.Put(f)
 	}

@@ -121,6 +121,7 @@ type Handler struct {
 	rejects  *server.LimitedLog // what clients did wrong
 	metadata metadataCache
 	pins     pins
+	sessions sessions
 }
 
 // New returns a handler over the broker's parts.
@@ -133,5 +134,6 @@ func New(d Deps) *Handler {
 	}
 	h := &Handler{Deps: d, rejects: server.NewLimitedLog(d.Log)}
 	h.pins.init(d.FetchFilesMax)
+	h.sessions.init(d.Config.Int("max.incremental.fetch.session.cache.slots"))
 	return h
 }

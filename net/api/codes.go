@@ -51,6 +51,7 @@ const (
 	NonEmptyGroup                      Code = 68
 	GroupIDNotFound                    Code = 69
 	FetchSessionIDNotFound             Code = 70
+	InvalidFetchSessionEpoch           Code = 71
 	ListenerNotFound                   Code = 72
 	TopicDeletionDisabled              Code = 73
 	FencedLeaderEpoch                  Code = 74
@@ -67,6 +68,7 @@ const (
 	InvalidRecord                      Code = 87
 	InvalidUpdateVersion               Code = 95
 	UnknownTopicID                     Code = 100
+	FetchSessionTopicIDError           Code = 106
 	IneligibleReplica                  Code = 107
 	MismatchedEndpointType             Code = 114
 	UnsupportedEndpointType            Code = 115
@@ -91,7 +93,8 @@ var codeNames = map[Code]string{
 	OutOfOrderSequenceNumber: "OUT_OF_ORDER_SEQUENCE_NUMBER",
 	InvalidProducerEpoch:     "INVALID_PRODUCER_EPOCH", TransactionalIDAuthorizationFailed: "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
 	KafkaStorageError:      "KAFKA_STORAGE_ERROR",
-	FetchSessionIDNotFound: "FETCH_SESSION_ID_NOT_FOUND", ListenerNotFound: "LISTENER_NOT_FOUND",
+	FetchSessionIDNotFound: "FETCH_SESSION_ID_NOT_FOUND", InvalidFetchSessionEpoch: "INVALID_FETCH_SESSION_EPOCH",
+	FetchSessionTopicIDError: "FETCH_SESSION_TOPIC_ID_ERROR", ListenerNotFound: "LISTENER_NOT_FOUND",
 	TopicDeletionDisabled: "TOPIC_DELETION_DISABLED", FencedLeaderEpoch: "FENCED_LEADER_EPOCH",
 	UnknownLeaderEpoch: "UNKNOWN_LEADER_EPOCH", UnsupportedCompressionType: "UNSUPPORTED_COMPRESSION_TYPE",
 	OffsetMetadataTooLarge: "OFFSET_METADATA_TOO_LARGE", CoordinatorLoadInProgress: "COORDINATOR_LOAD_IN_PROGRESS",

@@ -127,26 +127,6 @@ func TestFetchLimits(t *testing.T) {
 	}
 }
 
-func TestFetchSessions(t *testing.T) {
-	b := startBroker(t, nil)
-	b.create("t", 1)
-	p := b.dial()
-	for _, c := range []struct {
-		id, epoch int32
-		code      api.Code
-	}{
-		{0, -1, api.None}, {0, 0, api.None}, {7, 0, api.None}, {7, -1, api.None},
-		{7, 1, api.FetchSessionIDNotFound}, {0, 1, api.FetchSessionIDNotFound},
-	} {
-		req := fetchRequest("t", [16]byte{}, 0, 0)
-		req.SessionID, req.SessionEpoch = c.id, c.epoch
-		resp := ask[*kmsg.FetchResponse](p, 12, req)
-		if api.Code(resp.ErrorCode) != c.code || resp.SessionID != 0 || (c.code == api.None) != (len(resp.Topics) == 1) {
-			t.Errorf("session %d epoch %d: %v, session %d, %d topics", c.id, c.epoch, api.Code(resp.ErrorCode), resp.SessionID, len(resp.Topics))
-		}
-	}
-}
-
 func TestLongPoll(t *testing.T) {
 	b := startBroker(t, nil)
 	b.create("t", 2)

@@ -4,10 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"platter/engine/store"
+	"platter/coord/cluster"
 	"platter/replication/follow"
 )
 
@@ -18,12 +19,25 @@ const (
 	timestampEarliest = -2
 )
 
-// Leaders is how followers here fetch.
-type Leaders struct{ *Pool }
+// Leaders is how followers here fetch. Make it with NewLeaders.
+type Leaders struct {
+	*Pool
+	sessions *sync.Map // *session, by laneKey
+}
+
+// NewLeaders makes the way to the leaders.
+func NewLeaders(p *Pool) Leaders { return Leaders{p, &sync.Map{}} }
 
 var _ follow.Leaders = Leaders{}
 
 func fetchLane(n int) string { return "fetch-" + strconv.Itoa(n) }
+
+// The leader does not know the session as this broker does: it starts over.
+const (
+	sessionNotFound     = 70
+	sessionEpochInvalid = 71
+	sessionTopicID      = 106
+)
 
 // Fetch implements follow.Leaders.
 func (p Leaders) Fetch(ctx context.Context, leader int32, n int, r *follow.Request) ([]follow.Given, error) {
@@ -31,45 +45,67 @@ func (p Leaders) Fetch(ctx context.Context, leader int32, n int, r *follow.Reque
 	if err != nil {
 		return nil, err
 	}
+	found, _ := p.sessions.LoadOrStore(laneKey{leader, fetchLane(n)}, &session{})
+	s := found.(*session)
+	for {
+		resp, err := p.fetch(ctx, to, n, s, r)
+		if err != nil {
+			s.reset()
+			return nil, err
+		}
+		switch incremental := s.id != 0; {
+		case incremental && (resp.ErrorCode == sessionNotFound || resp.ErrorCode == sessionEpochInvalid || resp.ErrorCode == sessionTopicID):
+			s.reset()
+			continue
+		case resp.ErrorCode != 0:
+			s.reset()
+			return nil, &Unreachable{leader, errorOf(resp.ErrorCode)}
+		default:
+			given, err := givenTo(r, resp, incremental)
+			if err != nil {
+				s.reset()
+				return nil, &Unreachable{leader, err}
+			}
+			s.answered(resp.SessionID)
+			return given, nil
+		}
+	}
+}
+
+func (p Leaders) fetch(ctx context.Context, to cluster.Broker, n int, s *session, r *follow.Request) (*kmsg.FetchResponse, error) {
 	req := kmsg.NewPtrFetchRequest()
 	req.Version = fetchVersion
 	req.ReplicaState.ID, req.ReplicaState.Epoch = p.cfg.BrokerID, p.cfg.Epoch()
 	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = r.MaxWaitMs, r.MinBytes, r.MaxBytes
-	req.SessionEpoch = -1
-	index := map[store.UUID]int{}
-	type place struct{ topic, at int }
-	places := make([]place, len(r.Partitions))
-	for i := range r.Partitions {
-		w := &r.Partitions[i]
-		k, ok := index[w.TopicID]
-		if !ok {
-			k = len(req.Topics)
-			index[w.TopicID] = k
-			t := kmsg.NewFetchRequestTopic()
-			t.Topic, t.TopicID = w.TP.Topic, w.TopicID
-			req.Topics = append(req.Topics, t)
-		}
-		q := kmsg.NewFetchRequestTopicPartition()
-		q.Partition, q.CurrentLeaderEpoch, q.FetchOffset = w.TP.Partition, w.At.LeaderEpoch, w.At.Offset
-		q.LastFetchedEpoch, q.LogStartOffset, q.PartitionMaxBytes = w.At.LastEpoch, w.At.LogStart, w.MaxBytes
-		places[i] = place{k, len(req.Topics[k].Partitions)}
-		req.Topics[k].Partitions = append(req.Topics[k].Partitions, q)
-	}
+	s.request(req, r)
 	answer, err := p.do(ctx, to, fetchLane(n), req)
 	if err != nil {
 		return nil, err
 	}
-	resp := answer.(*kmsg.FetchResponse)
-	if err := errorOf(resp.ErrorCode); err != nil {
-		return nil, &Unreachable{leader, err}
+	return answer.(*kmsg.FetchResponse), nil
+}
+
+// givenTo puts an answer in the order of the question. Of a session, what is not there is unchanged.
+func givenTo(r *follow.Request, resp *kmsg.FetchResponse, incremental bool) ([]follow.Given, error) {
+	answers := make(map[sentKey]*kmsg.FetchResponseTopicPartition, len(r.Partitions))
+	for i := range resp.Topics {
+		t := &resp.Topics[i]
+		for j := range t.Partitions {
+			answers[sentKey{t.TopicID, t.Partitions[j].Partition}] = &t.Partitions[j]
+		}
 	}
 	given := make([]follow.Given, len(r.Partitions))
-	for i, at := range places {
-		if at.topic >= len(resp.Topics) || at.at >= len(resp.Topics[at.topic].Partitions) ||
-			resp.Topics[at.topic].Partitions[at.at].Partition != r.Partitions[i].TP.Partition {
-			return nil, &Unreachable{leader, fmt.Errorf("Fetch: no answer for %s", r.Partitions[i].TP)}
+	for i := range r.Partitions {
+		w := &r.Partitions[i]
+		q := answers[sentKey{w.TopicID, w.TP.Partition}]
+		switch {
+		case q != nil:
+			given[i] = givenOf(q)
+		case incremental:
+			given[i].Unchanged = true
+		default:
+			return nil, fmt.Errorf("Fetch: no answer for %s", w.TP)
 		}
-		given[i] = givenOf(&resp.Topics[at.topic].Partitions[at.at])
 	}
 	return given, nil
 }
@@ -110,6 +146,7 @@ func (p Leaders) LogStart(ctx context.Context, leader int32, n int, w follow.Wan
 
 // HangUp implements follow.Leaders.
 func (p Leaders) HangUp(leader int32, n int) {
+	p.sessions.Delete(laneKey{leader, fetchLane(n)})
 	p.hangUp(laneKey{leader, fetchLane(n)})
 	p.hangUp(laneKey{leader, fetchLane(n) + "-offsets"})
 }

@@ -191,6 +191,8 @@ func (f *fetcher) settle(ctx context.Context, p *part, w *Wanted, g *Given) {
 
 func (f *fetcher) take(ctx context.Context, p *part, w *Wanted, g *Given) error {
 	switch {
+	case g.Unchanged:
+		return nil
 	case errors.Is(g.Err, ErrOutOfRange):
 		start, err := f.m.cfg.Leaders.LogStart(ctx, f.lane.leader, f.lane.n, *w)
 		if err != nil {

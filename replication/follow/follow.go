@@ -49,6 +49,7 @@ type Wanted struct {
 // Given is the answer for one partition, in the order in which they were asked for. Records are whole batches, and
 // borrowed until the next request on the same lane.
 type Given struct {
+	Unchanged     bool  // nothing is new
 	Err           error // ErrOutOfRange and errors of package replica are told apart
 	HighWatermark int64
 	LogStart      int64
