@@ -110,16 +110,13 @@ func kindsOf(typ zk.WatcherType) []WatchKind {
 	return nil
 }
 
-// Has reports whether w has such a watch on path, of whatever mode.
-func (t *Watches[W]) Has(typ zk.WatcherType, path string, w W) bool {
+// Has reports whether there is a watch of that type on path. Whose it is does not count: ZooKeeper 3.8 looks no
+// closer (WatchManager.containsWatcher).
+func (t *Watches[W]) Has(typ zk.WatcherType, path string, _ W) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	x := t.of[w]
-	if x == nil {
-		return false
-	}
 	for _, k := range kindsOf(typ) {
-		if x.paths[path].of(k) != 0 {
+		if len(t.tables[k][path]) > 0 {
 			return true
 		}
 	}

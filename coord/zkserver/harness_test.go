@@ -189,25 +189,35 @@ func (x *script) request(t *testing.T, f []string) (zk.Op, []byte) {
 	case "exists", "get", "ls", "ls2":
 		op := map[string]zk.Op{"exists": zk.OpExists, "get": zk.OpGetData, "ls": zk.OpGetChildren, "ls2": zk.OpGetChildren2}[f[0]]
 		return op, pathBody(f[1], len(f) > 2)
+	case "container", "ttl", "createas":
+		return creation(f)
 	case "acl":
 		return zk.OpGetACL, zk.GetACLRequest{Path: f[1]}.Append(nil)
 	case "setacl":
-		acl := []zk.ACL{{Perms: int32(number(f[2])), ID: zk.ID{Scheme: f[3], ID: f[4]}}}
-		return zk.OpSetACL, zk.SetACLRequest{Path: f[1], ACL: acl, Version: -1}.Append(nil)
+		return zk.OpSetACL, zk.SetACLRequest{Path: f[1], ACL: acls(f[2:]), Version: -1}.Append(nil)
+	case "auth":
+		return zk.OpAuth, zk.AuthRequest{Scheme: f[1], Auth: []byte(f[2])}.Append(nil)
+	case "whoami":
+		return zk.OpWhoAmI, nil
+	case "allnumber", "ephemerals":
+		op := map[string]zk.Op{"allnumber": zk.OpGetAllChildrenNumber, "ephemerals": zk.OpGetEphemerals}[f[0]]
+		return op, zk.PathRecord{Path: f[1]}.Append(nil)
+	case "addwatch":
+		return zk.OpAddWatch, zk.AddWatchRequest{Path: f[1], Mode: zk.WatchMode(number(f[2]))}.Append(nil)
+	case "removewatches", "checkwatches":
+		op := map[string]zk.Op{"removewatches": zk.OpRemoveWatches, "checkwatches": zk.OpCheckWatches}[f[0]]
+		return op, zk.WatchesRequest{Path: f[1], Type: zk.WatcherType(number(f[2]))}.Append(nil)
+	case "multiread":
+		return zk.OpMultiRead, multiRead(strings.Split(strings.Join(f[1:], " "), ";"))
 	case "sync":
 		return zk.OpSync, zk.PathRecord{Path: f[1]}.Append(nil)
 	case "ping":
 		return zk.OpPing, nil
 	case "close":
 		return zk.OpCloseSession, nil
-	case "watches":
-		q := zk.SetWatches{RelativeZxid: number(f[1])}
-		lists := map[string]*[]string{"data": &q.Data, "exist": &q.Exist, "child": &q.Child}
-		for _, w := range f[2:] {
-			kind, path, _ := strings.Cut(w, ":")
-			*lists[kind] = append(*lists[kind], path)
-		}
-		return zk.OpSetWatches, q.Append(nil, zk.OpSetWatches)
+	case "watches", "watches2":
+		op := map[string]zk.Op{"watches": zk.OpSetWatches, "watches2": zk.OpSetWatches2}[f[0]]
+		return op, setWatches(f[1:]).Append(nil, op)
 	case "multi":
 		return zk.OpMulti, x.multi(t, strings.Split(strings.Join(f[1:], " "), ";"))
 	case "raw":
@@ -217,6 +227,52 @@ func (x *script) request(t *testing.T, f []string) (zk.Op, []byte) {
 	return 0, nil
 }
 
+// creation is "container PATH FLAGS", "ttl PATH FLAGS MS" or "createas PATH FLAGS ACL...".
+func creation(f []string) (zk.Op, []byte) {
+	q := zk.CreateRequest{Path: f[1], Data: []byte("c"), ACL: zk.WorldAnyone(), Flags: int32(number(f[2]))}
+	op := zk.OpCreateContainer
+	switch f[0] {
+	case "ttl":
+		op, q.TTLMs = zk.OpCreateTTL, number(f[3])
+	case "createas":
+		op, q.ACL = zk.OpCreate, acls(f[3:])
+	}
+	return op, q.Append(nil, op)
+}
+
+// acls are triples of permissions, scheme and identity ("-": empty).
+func acls(f []string) (list []zk.ACL) {
+	for ; len(f) >= 3; f = f[3:] {
+		id := strings.TrimPrefix(f[2], "-")
+		list = append(list, zk.ACL{Perms: int32(number(f[0])), ID: zk.ID{Scheme: f[1], ID: id}})
+	}
+	return list
+}
+
+// setWatches is a zxid, then KIND:PATH each.
+func setWatches(f []string) *zk.SetWatches {
+	q := &zk.SetWatches{RelativeZxid: number(f[0])}
+	lists := map[string]*[]string{
+		"data": &q.Data, "exist": &q.Exist, "child": &q.Child, "persistent": &q.Persistent, "recursive": &q.PersistentRecursive,
+	}
+	for _, w := range f[1:] {
+		kind, path, _ := strings.Cut(w, ":")
+		*lists[kind] = append(*lists[kind], path)
+	}
+	return q
+}
+
+// multiRead are "get PATH" and "ls PATH", with "w" for a watch.
+func multiRead(lines []string) []byte {
+	var q zk.MultiReadRequest
+	for _, line := range lines {
+		f := strings.Fields(line)
+		op := map[string]zk.Op{"get": zk.OpGetData, "ls": zk.OpGetChildren}[f[0]]
+		q.Ops = append(q.Ops, zk.MultiReadOp{Op: op, PathWatchRequest: zk.PathWatchRequest{Path: f[1], Watch: len(f) > 2}})
+	}
+	return q.Append(nil)
+}
+
 func (x *script) multi(t *testing.T, lines []string) []byte {
 	var q zk.MultiRequest
 	for _, line := range lines {
@@ -224,7 +280,7 @@ func (x *script) multi(t *testing.T, lines []string) []byte {
 		d := zk.NewDecoder(record)
 		o := zk.MultiOp{Op: op}
 		switch op {
-		case zk.OpCreate:
+		case zk.OpCreate, zk.OpCreate2, zk.OpCreateContainer, zk.OpCreateTTL:
 			o.Create.Decode(&d, op)
 		case zk.OpSetData:
 			o.Set.Decode(&d)
@@ -269,11 +325,11 @@ func (x *script) describeRecord(out *strings.Builder, op zk.Op, d *zk.Decoder) {
 			s.Czxid-x.base, s.Mzxid-x.base, s.Pzxid-x.base, s.Version, s.Cversion, s.Aversion, owner, s.DataLength, s.NumChildren)
 	}
 	switch op {
-	case zk.OpCreate, zk.OpCreate2:
+	case zk.OpCreate, zk.OpCreate2, zk.OpCreateContainer, zk.OpCreateTTL:
 		var r zk.CreateResponse
 		r.Decode(d, op)
 		fmt.Fprint(out, " ", r.Path)
-		if op == zk.OpCreate2 {
+		if zk.CreateHasStat(op) {
 			stat(r.Stat)
 		}
 	case zk.OpExists, zk.OpSetData, zk.OpSetACL:
@@ -299,6 +355,23 @@ func (x *script) describeRecord(out *strings.Builder, op zk.Op, d *zk.Decoder) {
 		fmt.Fprint(out, " ", r.ACL)
 	case zk.OpSync:
 		fmt.Fprint(out, " ", d.String())
+	case zk.OpAddWatch, zk.OpGetAllChildrenNumber:
+		fmt.Fprint(out, " ", d.Int32())
+	case zk.OpGetEphemerals:
+		names := d.Strings()
+		slices.Sort(names)
+		fmt.Fprint(out, " ", names)
+	case zk.OpWhoAmI:
+		ids := d.IDs()
+		slices.SortFunc(ids, func(a, b zk.ID) int { return strings.Compare(a.Scheme+a.ID, b.Scheme+b.ID) })
+		fmt.Fprint(out, " ", ids)
+	case zk.OpMultiRead:
+		var r zk.MultiReadResponse
+		r.Decode(d)
+		for _, m := range r.Results {
+			slices.Sort(m.Names)
+			fmt.Fprintf(out, " [%d %v %q %v]", m.Op, m.Err, m.Data, m.Names)
+		}
 	case zk.OpMulti:
 		var r zk.MultiResponse
 		r.Decode(d)

@@ -80,8 +80,10 @@ func (p *peer) frame(op zk.Op, record []byte) []byte {
 	switch op {
 	case zk.OpPing:
 		xid = zk.XidPing
-	case zk.OpSetWatches:
+	case zk.OpSetWatches, zk.OpSetWatches2:
 		xid = zk.XidSetWatches
+	case zk.OpAuth:
+		xid = zk.XidAuth
 	}
 	p.ops[xid] = op
 	return zk.AppendFrame(nil, func(b []byte) []byte {

@@ -184,25 +184,23 @@ func (r *reader) multiRead() bool {
 	return true
 }
 
-// readOne sets no watch, whatever is asked (Op.GetData, Op.GetChildren).
+// readOne adds one read's result. A wish for a watch is passed over, as in ZooKeeper.
 func (r *reader) readOne(b []byte, o *zk.MultiReadOp) []byte {
-	var code zk.Code
 	if o.Op == zk.OpGetData {
 		var a zk.GetDataResponse
-		if a.Data, a.Stat, code = r.s.tree.Get(o.Path, r.q.who); code == zk.OK {
-			b = a.Append(zk.MultiHeader{Op: o.Op}.Append(b))
+		var code zk.Code
+		if a.Data, a.Stat, code = r.s.tree.Get(o.Path, r.q.who); code != zk.OK {
+			return zk.AppendMultiError(b, code)
 		}
-	} else {
-		names, st, c := r.s.tree.Children(o.Path, r.q.who)
-		if code = c; code == zk.OK {
-			b = zk.AppendInt32(zk.MultiHeader{Op: o.Op}.Append(b), st.NumChildren)
-			for name := range names {
-				b = zk.AppendString(b, name)
-			}
-		}
+		return a.Append(zk.MultiHeader{Op: o.Op}.Append(b))
 	}
+	names, st, code := r.s.tree.Children(o.Path, r.q.who)
 	if code != zk.OK {
 		return zk.AppendMultiError(b, code)
+	}
+	b = zk.AppendInt32(zk.MultiHeader{Op: o.Op}.Append(b), st.NumChildren)
+	for name := range names {
+		b = zk.AppendString(b, name)
 	}
 	return b
 }

@@ -115,19 +115,37 @@ func randomLines(r *rand.Rand) (lines []string) {
 		return fmt.Sprint("delete ", path(), " ", version())
 	}
 	if r.IntN(12) == 0 {
-		lines = append(lines, "reattach", fmt.Sprint("watches @", r.IntN(80), " data:", path(), " data:", path(),
-			" exist:", path(), " exist:", path(), " child:", path(), " child:", path()))
+		lines = append(lines, "reattach", fmt.Sprint("watches", []string{"", "2"}[r.IntN(2)], " @", r.IntN(80), " data:", path(),
+			" data:", path(), " exist:", path(), " exist:", path(), " child:", path(), " child:", path()))
+		if strings.HasPrefix(lines[1], "watches2") {
+			lines[1] += fmt.Sprint(" persistent:", path(), " recursive:", path(), " recursive:ROOT")
+		}
+	}
+	if len(lines) == 0 && r.IntN(30) == 0 { // answered at once, so it stands alone
+		return append(lines, fmt.Sprint("auth digest user", r.IntN(2), ":secret"))
+	}
+	acl := func() string {
+		kinds := []string{"world anyone", "world anyone", "auth -", "digest " + userHash(0), "digest " + userHash(1),
+			"ip 127.0.0.1", "ip 127.0.0.0/8", "ip 10.0.0.0/8", "digest bad", "sasl x"}
+		var out []string
+		for range 1 + r.IntN(2) {
+			out = append(out, fmt.Sprint(1+r.IntN(31), " ", kinds[r.IntN(len(kinds))]))
+		}
+		return strings.Join(out, " ")
 	}
 	for range 1 + r.IntN(4) {
-		switch r.IntN(16) {
+		switch r.IntN(26) {
 		case 0, 1, 2, 3, 4, 5:
 			lines = append(lines, write())
 		case 6, 7:
 			parts := []string{}
 			for range 1 + r.IntN(4) {
-				if r.IntN(4) == 0 {
+				switch r.IntN(8) {
+				case 0, 1:
 					parts = append(parts, fmt.Sprint("check ", path(), " ", version()))
-				} else {
+				case 2:
+					parts = append(parts, fmt.Sprint("container ", path(), " 4"))
+				default:
 					parts = append(parts, write())
 				}
 			}
@@ -140,11 +158,28 @@ func randomLines(r *rand.Rand) (lines []string) {
 			lines = append(lines, []string{"ls ", "ls2 "}[r.IntN(2)]+path()+watch())
 		case 13:
 			// A real server checks requests that arrive right behind a setACL against the old list.
-			return append(lines, fmt.Sprint("setacl ", path(), " ", 1+r.IntN(31), " world anyone"))
+			return append(lines, fmt.Sprint("setacl ", path(), " ", acl()))
 		case 14:
 			lines = append(lines, []string{"acl ", "sync "}[r.IntN(2)]+path())
+		case 15:
+			lines = append(lines, fmt.Sprint("container ", path(), " ", []int{4, 4, 4, 0, 2, 7, -1}[r.IntN(7)]))
+		case 16:
+			lines = append(lines, fmt.Sprint("createas ", path(), " ", r.IntN(4), " ", acl()))
+		case 17, 18:
+			lines = append(lines, fmt.Sprint("addwatch ", path(), " ", []int{0, 1, 1, 2}[r.IntN(4)]))
+		case 19:
+			lines = append(lines, fmt.Sprint([]string{"removewatches ", "checkwatches "}[r.IntN(2)], path(), " ", r.IntN(4)+r.IntN(2)))
+		case 20:
+			lines = append(lines, fmt.Sprint("multiread get ", path(), watch(), "; ls ", path(), watch(), "; get ", path()))
+		case 21:
+			lines = append(lines, []string{"allnumber " + path(), "ephemerals " + path(), "whoami"}[r.IntN(3)])
+		case 22:
+			// Without flags for it a negative time to live ends the real server.
+			lines = append(lines, fmt.Sprint("ttl ", path(), []string{" 5 1000", " 6 0", " 5 -1000", " 0 1000", " 4 0"}[r.IntN(5)]))
+		case 23:
+			lines = append(lines, fmt.Sprint("raw ", []int{1, 2, 5, 7, 14, 19, 21, 20, 3, 4, 8, 104}[r.IntN(12)], " x"))
 		default:
-			lines = append(lines, fmt.Sprint("create2 ", path(), " z ", r.IntN(4)))
+			lines = append(lines, fmt.Sprint("create2 ", path(), " z ", r.IntN(7)))
 		}
 	}
 	if r.IntN(25) == 0 {
@@ -152,6 +187,9 @@ func randomLines(r *rand.Rand) (lines []string) {
 	}
 	return lines
 }
+
+// userHash is the digest of userN:secret.
+func userHash(n int) string { return digestID(fmt.Appendf(nil, "user%d:secret", n)) }
 
 // TestLikeApache runs the same random requests of several sessions on our server and on a real one, and
 // compares every reply and every event.
