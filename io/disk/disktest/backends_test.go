@@ -1,6 +1,7 @@
 package disktest_test
 
 import (
+	"io"
 	"testing"
 
 	"platter/io/backend"
@@ -11,22 +12,26 @@ import (
 	"platter/io/memdisk"
 )
 
+// selected is a backend of this build, until the test ends; one that cannot run here is skipped by name.
+func selected(t *testing.T, name string) disk.FS {
+	t.Helper()
+	fs, reason, err := backend.Select(name)
+	if err != nil {
+		t.Skipf("SKIPPED backend %s: %v", name, err)
+	}
+	t.Log(reason)
+	if c, ok := fs.(io.Closer); ok {
+		t.Cleanup(func() { c.Close() })
+	}
+	return fs
+}
+
 // TestBackends runs the contract over every backend there is; one that cannot run here is skipped by name.
 func TestBackends(t *testing.T) {
 	for _, name := range backend.Names {
 		t.Run(name, func(t *testing.T) {
-			if _, reason, err := backend.Select(name); err != nil {
-				t.Skipf("%s cannot run: %v", name, err)
-			} else {
-				t.Log(reason)
-			}
-			disktest.Run(t, func(t *testing.T) (disk.FS, string) {
-				fs, _, err := backend.Select(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return fs, t.TempDir()
-			})
+			selected(t, name)
+			disktest.Run(t, func(t *testing.T) (disk.FS, string) { return selected(t, name), t.TempDir() })
 		})
 	}
 	t.Run("faultdisk without faults", func(t *testing.T) {

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"platter/io/atomicfile"
 	"platter/io/backend"
 	"platter/io/disk"
@@ -20,17 +18,10 @@ const fullBytes = 1 << 20
 
 // TestFullDisk fills a small disk: a real tmpfs under the host's backends, and the simulated one.
 func TestFullDisk(t *testing.T) {
-	for _, name := range []string{"psync", "portable"} {
+	for _, name := range backend.Names {
 		t.Run(name, func(t *testing.T) {
-			fs, _, err := backend.Select(name)
-			if err != nil {
-				t.Skipf("%s cannot run: %v", name, err)
-			}
-			dir := t.TempDir()
-			if err := unix.Mount("platter-full", dir, "tmpfs", 0, "size=1m"); err != nil {
-				t.Skipf("no small tmpfs (%v): needs root", err)
-			}
-			t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
+			fs, dir := selected(t, name), t.TempDir()
+			mountTmpfs(t, dir, "size=1m")
 			fill(t, fs, dir)
 		})
 	}
