@@ -41,7 +41,7 @@ func Suits(d profile.Defaults, memoryBytes int64) Params {
 		Cold: true,
 		Lane: lane.Params{
 			RunBytes: d.ColdRunBytes, FirstBytes: d.ColdFirstBytes, MemoryBytes: memoryBytes, Depth: d.ColdDepth,
-			SharePercent: d.ColdSharePercent, TurnMax: 5 * time.Second, IdleAfter: 30 * time.Second,
+			SharePercent: d.ColdSharePercent, TurnMax: 10 * time.Second, IdleAfter: 30 * time.Second,
 			BehindBytes: 2 << 20, CloseBytes: 64 << 20, DropBytes: 4 << 20, StreamsMax: 1024,
 		},
 		HotBytes: 64 << 20, PieceBytes: 1 << 20, BackgroundBytes: 4 << 20,

@@ -192,7 +192,7 @@ func (s *runs) remove(r span) (gone int64) {
 // from is the first part of a run at or beyond page p and below limit; ok is false when there is none.
 func (s runs) from(p, limit int64) (span, bool) {
 	i, _ := slices.BinarySearchFunc(s, p, func(a span, pos int64) int { return compare(a.end()-1, pos) })
-	if i == len(s) || s[i].pos >= limit {
+	if i == len(s) || s[i].pos >= limit || p >= limit {
 		return span{}, false
 	}
 	at := max(s[i].pos, p)

@@ -70,9 +70,11 @@ func (l *Lane) nextRun(s *stream, pos int64) (r Run, blocked bool) {
 // may go back to, and what is not worth dropping yet.
 func (l *Lane) share() int64 { return l.p.MemoryBytes / int64(max(1, l.streams)) }
 
-// runBytes is how long the stream's next run may be, with as many streams as there are.
+// runBytes is how long the stream's next run may be: two fifths of its share, or, as long as readers take what is there
+// faster than it comes and so most of the memory is free, a quarter of that.
 func (l *Lane) runBytes(s *stream) int64 {
-	n := min(s.runBytes, l.share()*2/5)
+	free := l.p.MemoryBytes - l.heldBytes - l.flyBytes
+	n := min(s.runBytes, max(l.share()*2/5, free/4))
 	if l.rate > 0 && l.p.TurnMax > 0 {
 		turns := int64(max(1, l.demand.len()+l.ahead.len()+len(l.flying)))
 		n = min(n, int64(l.rate*l.p.TurnMax.Seconds())/turns)
