@@ -15,6 +15,8 @@ type Figures struct {
 	Least, Most int64   // bytes that one of them got
 	Append      Quantiles
 	TailRead    Quantiles // from when the append was due until its reader has it
+	CPUSeconds  float64   // of this process, its clients included; modelled ones have none
+	Seconds     float64
 	Lane        lane.Stats
 }
 
@@ -33,3 +35,6 @@ func quantiles(ds []time.Duration) Quantiles {
 	at := func(q float64) time.Duration { return s[max(0, int(math.Ceil(q*float64(len(s))))-1)] }
 	return Quantiles{len(s), at(0.5), at(0.99), at(0.999), s[len(s)-1]}
 }
+
+// Count is how many appends were measured.
+func (f Figures) Count() int { return f.Append.Count }

@@ -42,7 +42,7 @@ disk, and are removed at the end, also after Ctrl-C.`,
 			cmd.SetContext(ctx)
 		},
 	}
-	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchIO(), newBenchRestart(), newBenchFootprint(), newBenchBare())
+	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchIO(), newBenchRestart(), newBenchFootprint(), newBenchBare(), newBenchCold(), newBenchPartitions())
 	return cmd
 }
 

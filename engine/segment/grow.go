@@ -20,9 +20,9 @@ const (
 	growPart = 64
 )
 
-// next is the size of the chunk that follows one of chunk bytes (0: none yet), which lasted for lastedMs, with freeBytes
+// Next is the size of the chunk that follows one of chunk bytes (0: none yet), which lasted for lastedMs, with freeBytes
 // left on the file system. 0: there is no room to play with.
-func (g Growth) next(chunk, lastedMs, freeBytes int64) int64 {
+func (g Growth) Next(chunk, lastedMs, freeBytes int64) int64 {
 	switch {
 	case chunk == 0:
 		chunk = g.FirstBytes
@@ -49,7 +49,7 @@ func (s *Segment) growAhead(f disk.File, size, need int64) {
 	space, err := s.env.FS.Space(s.env.Dir)
 	chunk := int64(0)
 	if err == nil {
-		chunk = g.next(s.growBytes, now-s.grownMs, space.FreeBytes)
+		chunk = g.Next(s.growBytes, now-s.grownMs, space.FreeBytes)
 	}
 	s.grownMs = now
 	if chunk == 0 {

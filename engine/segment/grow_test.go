@@ -7,7 +7,7 @@ func TestGrowth(t *testing.T) {
 	g := DefaultGrowth
 	chunk := int64(0)
 	for i, want := range []int64{1, 2, 4, 8, 16, 32, 64, 64} {
-		if chunk = g.next(chunk, 1000, lots); chunk != want*mib {
+		if chunk = g.Next(chunk, 1000, lots); chunk != want*mib {
 			t.Errorf("chunk %d of a busy partition: %d MiB, want %d", i, chunk/mib, want)
 		}
 	}
@@ -22,11 +22,11 @@ func TestGrowth(t *testing.T) {
 		{"hardly any room", 64 * mib, 1, 64 * mib, mib},
 		{"no room", mib, 1, 63 * mib, 0},
 	} {
-		if got := g.next(c.chunk, c.lasted, c.free); got != c.is {
+		if got := g.Next(c.chunk, c.lasted, c.free); got != c.is {
 			t.Errorf("%s: %d, want %d", c.name, got, c.is)
 		}
 	}
-	if got := (Growth{FirstBytes: 4 * mib, MaxBytes: 4 * mib}).next(4*mib, 1, lots); got != 4*mib {
+	if got := (Growth{FirstBytes: 4 * mib, MaxBytes: 4 * mib}).Next(4*mib, 1, lots); got != 4*mib {
 		t.Errorf("a bound that is the first chunk: %d", got)
 	}
 }
