@@ -255,6 +255,7 @@ func (b *Broker) connect(ctx context.Context, _ *store.Progress) error {
 			Retries: c.Int("controlled.shutdown.max.retries"),
 			Backoff: millis(c.Int64("controlled.shutdown.retry.backoff.ms")),
 		},
+		Balance:    balance(c),
 		Peers:      b.peers,
 		Follow:     followConfig(c),
 		LogConfig:  c.Log,

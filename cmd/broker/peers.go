@@ -28,6 +28,10 @@ func (b *Broker) peers(self node.Self) node.Peers {
 		Epoch:    self.Epoch,
 		Listener: b.o.Config.InterBroker(),
 		Image:    self.Image,
+
+		SetupTimeout:       millis(b.o.Config.Int64("socket.connection.setup.timeout.ms")),
+		ReceiveBufferBytes: b.o.Config.Int("replica.socket.receive.buffer.bytes"),
+		PushTimeout:        millis(b.o.Config.Int64("controller.socket.timeout.ms")),
 	})
 	return peers{peer.Pushes{Pool: b.pool, Self: self.Local}, peer.NewLeaders(b.pool), b.pool}
 }
@@ -54,4 +58,13 @@ type controllerOf struct {
 // CreateTopics asks whoever is the controller.
 func (c controllerOf) CreateTopics(ctx context.Context, ts []controller.NewTopic) []controller.Created {
 	return c.node.CreateTopics(ctx, ts)
+}
+
+// balance is what the settings say of leaders that are not the preferred ones.
+func balance(c *config.Broker) controller.Balance {
+	b := controller.Balance{Percent: c.Int("leader.imbalance.per.broker.percentage")}
+	if c.Bool("auto.leader.rebalance.enable") {
+		b.Every = time.Duration(c.Int64("leader.imbalance.check.interval.seconds")) * time.Second
+	}
+	return b
 }

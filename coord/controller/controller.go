@@ -71,6 +71,7 @@ type Config struct {
 	CheckTopic func(topic string, overrides map[string]string) error
 	// Unclean says whether a topic allows unclean leader election; nil: none does.
 	Unclean func(topic string) bool
+	Balance Balance
 	Brokers Brokers
 	Clock   clock.Clock
 	Log     *slog.Logger
@@ -129,6 +130,7 @@ func New(cfg Config) *Controller {
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	go c.run()
+	go c.watchBalance()
 	return c
 }
 

@@ -19,6 +19,10 @@ import (
 //	state t 0 leader=1 epoch=3 isr=(1,2) mzxid=5
 //	unclean t                 allows unclean election
 //	offline 1 t 0             broker 1 cannot serve partition 0
+//	leave 1                   broker 1 shuts down
+//	wish t 0 broker=1 epoch=0 version=0 isr=(1,2@5)
+//	                          leader 1 wants this in-sync set; 2 fetched under registration 5
+//	imbalanced 10             what should be led by others, with 10 percent allowed
 //	forget t                  the topic goes
 //	settle                    elections, all committed, and then the pushes
 //	place start=0 partitions=3 replicas=2
@@ -58,6 +62,12 @@ func TestTranscripts(t *testing.T) {
 			case "offline":
 				c.replicaOffline(int32(parseInt(t, d.CmdArgs[0].Key)),
 					store.TP{Topic: d.CmdArgs[1].Key, Partition: int32(parseInt(t, d.CmdArgs[2].Key))})
+			case "leave":
+				c.leave(int32(parseInt(t, d.CmdArgs[0].Key)))
+			case "wish":
+				wish(t, c, d, &out)
+			case "imbalanced":
+				fmt.Fprintln(&out, c.imbalanced(parseInt(t, d.CmdArgs[0].Key)))
 			case "forget":
 				c.removeTopic(d.CmdArgs[0].Key)
 			case "settle":
@@ -157,4 +167,36 @@ func parseInt(t *testing.T, s string) int {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// wish has a leader want another in-sync set, and commits what the controller makes of it.
+func wish(t *testing.T, c *core, d *datadriven.TestData, out *strings.Builder) {
+	tp := store.TP{Topic: d.CmdArgs[0].Key, Partition: int32(parseInt(t, d.CmdArgs[1].Key))}
+	w := ISRChange{TP: tp, TopicID: c.topics[tp.Topic].id}
+	var broker int32
+	d.ScanArgs(t, "broker", &broker)
+	d.ScanArgs(t, "epoch", &w.LeaderEpoch)
+	d.ScanArgs(t, "version", &w.PartitionEpoch)
+	for _, a := range d.CmdArgs {
+		if a.Key != "isr" {
+			continue
+		}
+		for _, v := range a.Vals {
+			id, epoch, known := strings.Cut(v, "@")
+			m := ISRMember{Broker: int32(parseInt(t, id)), Epoch: -1}
+			if known {
+				m.Epoch = int64(parseInt(t, epoch))
+			}
+			w.ISR = append(w.ISR, m)
+		}
+	}
+	isr, err := c.judge(broker, &w)
+	if err != nil {
+		fmt.Fprintf(out, "refused: %v\n", err)
+		return
+	}
+	s := c.partition(tp).state
+	s.ISR = isr
+	c.commit(change{tp: tp, state: s}, 1, s.ZkVersion+1)
+	fmt.Fprintf(out, "isr=%v version=%d\n", isr, s.ZkVersion+1)
 }

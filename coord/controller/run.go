@@ -19,6 +19,7 @@ const (
 	deletesNews
 	logDirNews
 	answerNews
+	balanceNews
 )
 
 // The driver waits this long after a failure that no event will end, doubling up to the maximum.
@@ -191,6 +192,9 @@ func (t *term) news(flags uint32) error {
 		if err := t.settle(); err != nil {
 			return err
 		}
+	}
+	if flags&balanceNews != 0 {
+		t.rebalance()
 	}
 	if flags&logDirNews != 0 {
 		if err := t.readLogDirEvents(); err != nil {

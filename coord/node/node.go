@@ -65,6 +65,7 @@ type Config struct {
 	DeleteDisabled        bool   // delete.topic.enable=false
 	LagTimeMaxMs          int64  // replica.lag.time.max.ms
 	Shutdown              Shutdown
+	Balance               controller.Balance
 
 	// Peers makes the way to the other brokers, when this broker's id is known; nil: there is none, and a second
 	// broker in the chroot is not reached.
@@ -239,6 +240,7 @@ func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.En
 		DeleteDisabled:        n.cfg.DeleteDisabled,
 		CheckTopic:            n.cfg.CheckTopic,
 		Unclean:               func(topic string) bool { return n.configs.topic(topic)["unclean.leader.election.enable"] == "true" },
+		Balance:               n.cfg.Balance,
 		Brokers:               n.brokers(),
 		Clock:                 n.cfg.Clock,
 		Log:                   n.cfg.Log,

@@ -30,7 +30,9 @@ func NewLeaders(p *Pool) Leaders { return Leaders{p, &sync.Map{}} }
 
 var _ follow.Leaders = Leaders{}
 
-func fetchLane(n int) string { return "fetch-" + strconv.Itoa(n) }
+const fetchPrefix = "fetch-"
+
+func fetchLane(n int) string { return fetchPrefix + strconv.Itoa(n) }
 
 // The leader does not know the session as this broker does: it starts over.
 const (

@@ -22,6 +22,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,8 +38,8 @@ const (
 	growBytes = 1 << 20
 	// keptBytes is the largest buffer that a lane keeps for its next answer.
 	keptBytes = 16 << 20
-	// dialTimeout bounds a connect: a host that does not even refuse.
-	dialTimeout = 3 * time.Second
+	// setupTimeout bounds a connect where nothing else is said: a host that does not even refuse.
+	setupTimeout = 3 * time.Second
 )
 
 // Unreachable: no answer came from a broker.
@@ -61,7 +62,10 @@ type Config struct {
 	// Listener is the name of the one that brokers reach each other by (inter.broker.listener.name).
 	Listener string
 	// Image finds the other brokers and the controller.
-	Image func() *cluster.Image
+	Image              func() *cluster.Image
+	SetupTimeout       time.Duration // socket.connection.setup.timeout.ms; 0: three seconds
+	ReceiveBufferBytes int           // replica.socket.receive.buffer.bytes: of fetches; -1, 0: the system's
+	PushTimeout        time.Duration // controller.socket.timeout.ms: of a controller's request; 0: no bound of its own
 	// Dial connects; nil: TCP.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
@@ -93,7 +97,10 @@ type lane struct {
 // New makes a pool without connections.
 func New(c Config) *Pool {
 	if c.Dial == nil {
-		c.Dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+		if c.SetupTimeout <= 0 {
+			c.SetupTimeout = setupTimeout
+		}
+		c.Dial = (&net.Dialer{Timeout: c.SetupTimeout}).DialContext
 	}
 	return &Pool{
 		cfg:    c,
@@ -153,6 +160,12 @@ func (p *Pool) exchange(ctx context.Context, to cluster.Broker, name string, fle
 			return nil, err
 		}
 		l.addr = addr
+		if tcp, ok := l.conn.(*net.TCPConn); ok && p.cfg.ReceiveBufferBytes > 0 && strings.HasPrefix(name, fetchPrefix) {
+			if err := tcp.SetReadBuffer(p.cfg.ReceiveBufferBytes); err != nil {
+				l.hangUp()
+				return nil, err
+			}
+		}
 	}
 	body, err := l.exchange(ctx, flexible, request)
 	if err != nil {

@@ -42,6 +42,16 @@ type Pushes struct {
 
 var _ controller.Brokers = Pushes{}
 
+// push sends a controller's request, within its time.
+func (p Pushes) push(ctx context.Context, to cluster.Broker, req kmsg.Request) (kmsg.Response, error) {
+	if p.cfg.PushTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.cfg.PushTimeout)
+		defer cancel()
+	}
+	return p.do(ctx, to, pushLane, req)
+}
+
 // LeaderAndISR implements controller.Brokers.
 func (p Pushes) LeaderAndISR(ctx context.Context, to cluster.Broker, r controller.LeaderAndISR) ([]error, error) {
 	if to.ID == p.cfg.BrokerID {
@@ -67,7 +77,7 @@ func (p Pushes) LeaderAndISR(ctx context.Context, to cluster.Broker, r controlle
 		}
 		req.TopicStates[k].PartitionStates = append(req.TopicStates[k].PartitionStates, partitionState(s))
 	}
-	answer, err := p.do(ctx, to, pushLane, req)
+	answer, err := p.push(ctx, to, req)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +148,7 @@ func (p Pushes) StopReplica(ctx context.Context, to cluster.Broker, r controller
 		q.Partition, q.LeaderEpoch, q.Delete = s.TP.Partition, s.LeaderEpoch, s.Delete
 		req.Topics[k].PartitionStates = append(req.Topics[k].PartitionStates, q)
 	}
-	answer, err := p.do(ctx, to, pushLane, req)
+	answer, err := p.push(ctx, to, req)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +186,7 @@ func (p Pushes) UpdateMetadata(ctx context.Context, to cluster.Broker, r control
 	for i := range r.Update.Topics {
 		req.TopicStates = append(req.TopicStates, topicState(&r.Update.Topics[i]))
 	}
-	answer, err := p.do(ctx, to, pushLane, req)
+	answer, err := p.push(ctx, to, req)
 	if err != nil {
 		return err
 	}
