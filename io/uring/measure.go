@@ -4,6 +4,7 @@ package uring
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	sys "github.com/iceber/iouring-go/syscall"
@@ -28,8 +29,12 @@ func (fs *FS) Stats() Stats {
 	return Stats{c.rings.Load(), c.batches.Load(), c.ops.Load(), c.enters.Load(), c.plain.Load()}
 }
 
-// Nops hands over batches of size empty operations, count times, to the ring of the device under f, a file
-// of this backend: what a hand-over costs. disk.ErrUnsupported where there is no ring.
+// NopCallers is how many goroutines Nops hands over from at once: as a broker's readers do, and each waits
+// for its own batch.
+const NopCallers = 16
+
+// Nops hands over count batches of size empty operations to the ring of the device under f, a file of this
+// backend: what passing through the ring costs. disk.ErrUnsupported where there is no ring.
 func (fs *FS) Nops(f disk.File, size, count int) error {
 	var q *queue
 	if d := fs.deviceOf(f); d != nil {
@@ -38,11 +43,23 @@ func (fs *FS) Nops(f disk.File, size, count int) error {
 	if q == nil {
 		return disk.Fail("nop", f.Path(), -1, disk.ErrUnsupported)
 	}
-	ops := nops(size)
-	for range count {
-		if err := q.do(ops); err != nil {
-			return disk.Fail("nop", f.Path(), -1, err)
-		}
+	var left atomic.Int64
+	left.Store(int64(count))
+	var failed atomic.Bool
+	var wg sync.WaitGroup
+	for range min(NopCallers, count) {
+		wg.Go(func() {
+			for ops := nops(size); left.Add(-1) >= 0; {
+				if q.do(ops) != nil {
+					failed.Store(true)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if failed.Load() {
+		return disk.Fail("nop", f.Path(), -1, errStopped)
 	}
 	return nil
 }
