@@ -26,13 +26,12 @@ func (b *Broker) guardDisks() {
 const (
 	// stalledLook is how often the disks are looked at, stalledMin how long one answers nothing before
 	// that is worth a line in the log.
-	stalledLook = time.Second
+	stalledLook = 500 * time.Millisecond
 	stalledMin  = 20 * time.Second
 )
 
-// hangsAfter is how long a disk answers nothing before new logs go elsewhere. No disk that works takes so long
-// over all of its requests.
-const hangsAfter = 5 * time.Second
+// hangsAfter is how long a disk answers nothing before new logs go elsewhere.
+const hangsAfter = 2 * time.Second
 
 // diskHangs says whether the disk under a data directory answers nothing any more.
 func diskHangs(dir string) bool { return gate.Process.For(dir).Stats().Stalled >= hangsAfter }

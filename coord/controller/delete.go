@@ -9,6 +9,7 @@ import (
 	"platter/coord/cluster"
 	"platter/coord/zkclient"
 	"platter/engine/store"
+	"platter/replication/host"
 )
 
 // ErrDeleteDisabled: delete.topic.enable is false.
@@ -151,7 +152,7 @@ func (t *term) stopReplicas(topic *topic) bool {
 			continue
 		}
 		if err := t.stop(b, parts); err != nil {
-			if errors.Is(err, errLate) {
+			if errors.Is(err, errLate) || errors.Is(err, host.ErrHangs) {
 				t.c.cfg.Clock.AfterFunc(sendDelayMax, func() { t.c.raise(deletesNews) })
 			}
 			t.c.cfg.Log.Error("a broker did not drop its replicas", "topic", topic.name, "broker", id, "err", err)

@@ -8,6 +8,7 @@ import (
 
 	"platter/coord/cluster"
 	"platter/engine/store"
+	"platter/replication/host"
 	"platter/replication/replica"
 )
 
@@ -197,6 +198,10 @@ func (t *term) readAnswers() (news bool) {
 				continue
 			}
 			tp := a.told[i].TP
+			if errors.Is(err, host.ErrHangs) && len(a.told[i].Replicas) == 1 { // nobody else could; it has the word, and will
+				t.c.cfg.Log.Error("a broker's disk holds up a partition", "broker", a.broker.ID, "topic", tp.Topic, "partition", tp.Partition)
+				continue
+			}
 			t.c.cfg.Log.Error("a broker cannot serve a partition", "broker", a.broker.ID, "topic", tp.Topic, "partition", tp.Partition, "err", err)
 			t.core.replicaOffline(a.broker.ID, tp)
 			news = true

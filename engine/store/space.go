@@ -16,6 +16,7 @@ type spaceOf struct {
 	mu    sync.Mutex
 	last  disk.Space
 	asked chan struct{} // closed when the question under way is answered; nil: none is
+	since time.Time     // when that was asked
 }
 
 // get returns the room as it is now, or, when the disk does not answer for spaceWait, as it was last. A directory that cannot tell its
@@ -24,7 +25,7 @@ func (o *spaceOf) get(ask func() (disk.Space, error)) disk.Space {
 	o.mu.Lock()
 	if o.asked == nil {
 		asked := make(chan struct{})
-		o.asked = asked
+		o.asked, o.since = asked, time.Now()
 		go func() {
 			now, _ := ask()
 			o.mu.Lock()
@@ -33,9 +34,9 @@ func (o *spaceOf) get(ask func() (disk.Space, error)) disk.Space {
 			close(asked)
 		}()
 	}
-	asked := o.asked
+	asked, patience := o.asked, spaceWait-time.Since(o.since)
 	o.mu.Unlock()
-	timer := time.NewTimer(spaceWait)
+	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
 	case <-asked:
