@@ -10,12 +10,12 @@ import (
 	"platter/engine/store"
 )
 
-// ErrHangs: the disk has not answered for patienceMax. What was asked for goes on, and will be done when it does answer.
+// ErrHangs: nothing got on for patienceMax, since a disk does not answer. What was asked for goes on, and will be done when it does answer.
 var ErrHangs = errors.New("the disk does not answer")
 
-// patienceMax is how long the controller's words wait for a disk: one that hangs must not keep it from leading the partitions
-// on the others.
-const patienceMax = 10 * time.Second
+// patienceMax is how long the controller's words wait while none of them is done: a disk that hangs must not keep the
+// broker from leading the partitions on the others.
+const patienceMax = 5 * time.Second
 
 // patience keeps account of what is under way for longer than anybody waits.
 type patience struct {
@@ -64,8 +64,8 @@ type outcome struct {
 // workersMin is enough to keep a disk busy; the work is mostly opening files.
 const workersMin = 16
 
-// each calls do for each of tps, some at a time, and returns their errors, in order. It waits no longer than there is patience: what
-// is not done then has ErrHangs.
+// each calls do for each of tps, some at a time, and returns their errors, in order. It waits for the next one no longer than there
+// is patience: what is not done then has ErrHangs.
 func (h *Host) each(tps []store.TP, do func(i int) error) []error {
 	var next atomic.Int64
 	var over atomic.Bool
@@ -90,6 +90,7 @@ func (h *Host) each(tps []store.TP, do func(i int) error) []error {
 		select {
 		case o := <-done:
 			errs[o.i], got[o.i] = o.err, true
+			limit = h.clock.After(h.patience.max)
 		case <-limit:
 			over.Store(true)
 			for i, tp := range tps {

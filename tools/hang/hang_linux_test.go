@@ -190,14 +190,24 @@ func (v *victim) fill() {
 // produceTo makes one append and waits for it.
 func (v *victim) produceTo(to partition) {
 	v.t.Helper()
-	p, err := dial(v.Addr())
-	check(v.t, err)
-	defer p.Close()
-	check(v.t, p.SetDeadline(time.Now().Add(answerLimit)))
-	check(v.t, p.send(produce(to, records(v.t, 100))))
-	if err := p.produced(); err != nil {
+	if err := v.tryProduce(to); err != nil {
 		v.t.Errorf("produce to %v: %v", to, err)
 	}
+}
+
+func (v *victim) tryProduce(to partition) error {
+	p, err := dial(v.Addr())
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	if err := p.SetDeadline(time.Now().Add(answerLimit)); err != nil {
+		return err
+	}
+	if err := p.send(produce(to, records(v.t, 100))); err != nil {
+		return err
+	}
+	return p.produced()
 }
 
 // chill writes out what the modelled disk's files have in the page cache, and drops it.
@@ -320,15 +330,18 @@ func (v *victim) everythingElseWorks(patient bool) {
 		_, err := c.CreateTopic(ctx, 4, 1, nil, fresh)
 		return err
 	})
-	v.produceTo(partition{fresh, 0})
+	eventually(v.t, "the new topic takes records", func() bool { return v.tryProduce(partition{fresh, 0}) == nil })
 	ask("a topic's settings", func(ctx context.Context, c *kadm.Client) error {
 		value := "3600000"
 		_, err := c.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "retention.ms", Value: &value}}, fresh)
 		return err
 	})
-	ask("a topic less", func(ctx context.Context, c *kadm.Client) error {
-		_, err := c.DeleteTopic(ctx, fresh)
-		return err
+	eventually(v.t, "the topic is deleted", func() bool {
+		_ = v.client(func(ctx context.Context, c *kadm.Client) error {
+			_, err := c.DeleteTopic(ctx, fresh)
+			return err
+		})
+		return !v.lists(fresh)
 	})
 	// Checkpoints of the directory that works go on: the file is replaced.
 	mark := filepath.Join(v.Dir, "data", "replication-offset-checkpoint")
@@ -340,19 +353,22 @@ func (v *victim) everythingElseWorks(patient bool) {
 	})
 }
 
-// awaitGone waits until no topic is called so any more.
+// lists says whether the broker knows a topic.
+func (v *victim) lists(topic string) (has bool) {
+	err := v.client(func(ctx context.Context, c *kadm.Client) error {
+		topics, err := c.ListTopics(ctx)
+		has = topics.Has(topic)
+		return err
+	})
+	return has || err != nil
+}
+
+// awaitGone waits until a topic and its directories are no more.
 func (v *victim) awaitGone(topic string) {
 	v.t.Helper()
 	eventually(v.t, "the topic is deleted", func() bool {
-		gone := false
-		err := v.client(func(ctx context.Context, c *kadm.Client) error {
-			topics, err := c.ListTopics(ctx)
-			gone = !topics.Has(topic)
-			return err
-		})
-		_, left := os.Stat(filepath.Join(v.lab.Mount, "data", topic+"-0"))
-		_, left1 := os.Stat(filepath.Join(v.lab.Mount, "data", topic+"-1"))
-		return err == nil && gone && os.IsNotExist(left) && os.IsNotExist(left1)
+		left, err := filepath.Glob(filepath.Join(v.lab.Mount, "data", topic+"-*"))
+		return err == nil && len(left) == 0 && !v.lists(topic)
 	})
 }
 
