@@ -149,7 +149,9 @@ func wantOneLine(t *testing.T, stderr, want string) {
 // TestStockProperties: the server.properties that Kafka 3.9 ships starts a broker, where there is a ZooKeeper. The
 // ZooKeeper is another broker's coordinator, and the file's port and directory are overridden by flags.
 func TestStockProperties(t *testing.T) {
-	b := startBroker(t)
+	b := proc.New(t, proc.Binary(t), t.TempDir())
+	delete(b.Props, "zookeeper.connect") // whatever the others use
+	b.Start()
 	coordinator := regexp.MustCompile(`coordinator +(\S+) `).FindStringSubmatch(waitFor(t, b, "Try next:"))[1]
 	second := proc.New(t, proc.Binary(t), t.TempDir())
 	stock, err := os.ReadFile("../../coord/config/testdata/stock-zookeeper.properties")

@@ -51,8 +51,10 @@ func Binary(t testing.TB, tags ...string) string {
 	return p
 }
 
-// Cleanup removes what Binary built; call it at the end of TestMain.
+// Cleanup removes what Binary built, and ends the coordinator that New may have started; call it at the end of
+// TestMain.
 func Cleanup() {
+	stopShared()
 	build.Lock()
 	defer build.Unlock()
 	for _, p := range build.paths {
@@ -95,6 +97,9 @@ func New(t testing.TB, bin, dir string) *Broker {
 		"listeners":        fmt.Sprintf("PLAINTEXT://127.0.0.1:%d", b.Port),
 		"log.dirs":         filepath.Join(dir, "data"),
 		"metrics.listener": fmt.Sprintf("127.0.0.1:%d", b.Metrics),
+	}
+	if kind := CoordinatorKind(t); kind != Embedded {
+		b.Props["zookeeper.connect"] = sharedConnect(t, kind, bin, dir)
 	}
 	t.Cleanup(func() {
 		b.Kill()
