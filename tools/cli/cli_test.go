@@ -50,10 +50,18 @@ func startBroker(t *testing.T) *proc.Broker {
 	return b
 }
 
+// startAlone starts a broker with the coordinator inside, whatever the others use.
+func startAlone(t *testing.T) *proc.Broker {
+	t.Helper()
+	b := proc.New(t, proc.Binary(t), t.TempDir())
+	delete(b.Props, "zookeeper.connect")
+	b.Start()
+	return b
+}
+
 // TestBanner follows what a broker says at its start, word by word.
 func TestBanner(t *testing.T) {
-	b := proc.New(t, proc.Binary(t), t.TempDir())
-	b.Start()
+	b := startAlone(t)
 	log := waitFor(t, b, "Try next:")
 	for _, want := range []string{
 		"listening on  " + b.Addr(),
@@ -111,7 +119,7 @@ func TestSignals(t *testing.T) {
 
 // TestInTheWay: what is in the way of a start is said in one line, and the broker that runs does not feel it.
 func TestInTheWay(t *testing.T) {
-	b := startBroker(t)
+	b := startAlone(t)
 	other := t.TempDir()
 	free := fmt.Sprintf("PLAINTEXT://127.0.0.1:%d", proc.FreePort(t))
 
@@ -149,9 +157,7 @@ func wantOneLine(t *testing.T, stderr, want string) {
 // TestStockProperties: the server.properties that Kafka 3.9 ships starts a broker, where there is a ZooKeeper. The
 // ZooKeeper is another broker's coordinator, and the file's port and directory are overridden by flags.
 func TestStockProperties(t *testing.T) {
-	b := proc.New(t, proc.Binary(t), t.TempDir())
-	delete(b.Props, "zookeeper.connect") // whatever the others use
-	b.Start()
+	b := startAlone(t)
 	coordinator := regexp.MustCompile(`coordinator +(\S+) `).FindStringSubmatch(waitFor(t, b, "Try next:"))[1]
 	second := proc.New(t, proc.Binary(t), t.TempDir())
 	stock, err := os.ReadFile("../../coord/config/testdata/stock-zookeeper.properties")
