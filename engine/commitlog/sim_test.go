@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"testing"
 
+	"platter/io/crashdisk"
 	"platter/io/handles"
 	"platter/io/memdisk"
 )
@@ -48,7 +49,7 @@ func simSeeds(t *testing.T) (from, to uint64) {
 // sim is one run.
 type sim struct {
 	rng     *rand.Rand
-	fs      *memdisk.FS
+	fs      crashdisk.Disk
 	clock   *simClock
 	cfg     Config
 	log     *Log
@@ -73,12 +74,17 @@ type simProducer struct {
 }
 
 func newSim(seed uint64, plant planted) *sim {
+	return newSimOn(seed, plant, func(m *memdisk.FS) crashdisk.Disk { return m })
+}
+
+// newSimOn is newSim over what disk makes of the model.
+func newSimOn(seed uint64, plant planted, disk func(*memdisk.FS) crashdisk.Disk) *sim {
 	rng := rand.New(rand.NewPCG(seed, 0x5eed))
 	s := &sim{
 		rng: rng, clock: &simClock{ms: 1_000_000}, m: newSimModel(), planted: plant,
 		sequences: map[int64]*simProducer{}, clean: true, sameBoot: true,
 	}
-	s.fs = memdisk.New(memdisk.Options{Clock: s.clock})
+	s.fs = disk(memdisk.New(memdisk.Options{Clock: s.clock}))
 	if err := errors.Join(s.fs.MkdirAll("/d"), s.fs.SyncDir("/")); err != nil {
 		panic(err)
 	}

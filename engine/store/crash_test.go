@@ -41,14 +41,13 @@ func TestCrash(t *testing.T) {
 		seeds = 200
 	}
 	for seed := range seeds {
-		if err := crashHistory(t, seed); err != nil {
+		if err := crashHistory(newRig(t), seed); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
 }
 
-func crashHistory(t *testing.T, seed uint64) error {
-	r := newRig(t)
+func crashHistory(r *rig, seed uint64) error {
 	r.c.serial = true
 	if seed%2 == 1 { // files are cut before they are removed
 		r.care = &spindle.Params{Cold: true, CutBytes: 300}

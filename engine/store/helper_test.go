@@ -17,6 +17,7 @@ import (
 	"platter/engine/commitlog"
 	"platter/engine/spindle"
 	"platter/io/clock"
+	"platter/io/crashdisk"
 	"platter/io/disk"
 	"platter/io/memdisk"
 )
@@ -24,7 +25,7 @@ import (
 // rig is a broker's store on an in-memory disk, without background work: tests call it themselves.
 type rig struct {
 	t     testing.TB
-	disk  *memdisk.FS
+	disk  crashdisk.Disk
 	fs    disk.FS // the store's door to it
 	life  *lifeFS
 	clock *clock.Virtual
@@ -58,8 +59,13 @@ func (b *logBuffer) String() string {
 }
 
 func newRig(t testing.TB, dirs ...string) *rig {
+	return newRigOn(t, func(m *memdisk.FS) crashdisk.Disk { return m }, dirs...)
+}
+
+// newRigOn is newRig over what on makes of the disk in memory.
+func newRigOn(t testing.TB, on func(*memdisk.FS) crashdisk.Disk, dirs ...string) *rig {
 	clk := clock.NewVirtual(time.UnixMilli(1_700_000_000_000))
-	d := memdisk.New(memdisk.Options{Clock: clk})
+	d := on(memdisk.New(memdisk.Options{Clock: clk}))
 	r := &rig{t: t, disk: d, fs: d, clock: clk, marks: map[TP]int64{}}
 	if len(dirs) == 0 {
 		dirs = []string{"data"}
