@@ -303,7 +303,11 @@ func (x *script) describe(p *peer, frame []byte) (string, bool) {
 		return fmt.Sprintf("event %d %s (state %d, zxid %d)\n", e.Type, e.Path, e.State, h.Zxid), false
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d: zxid %d, %v", h.Xid, h.Zxid-x.base, h.Err)
+	zxid := h.Zxid - x.base
+	if h.Zxid <= 0 { // none
+		zxid = h.Zxid
+	}
+	fmt.Fprintf(&out, "%d: zxid %d, %v", h.Xid, zxid, h.Err)
 	if h.Err == zk.OK {
 		x.describeRecord(&out, p.ops[h.Xid], &d)
 	}
