@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"platter/coord/zk"
@@ -12,15 +13,24 @@ import (
 // randomEntry makes the next entry over a small space of paths, sessions and versions, so that it often
 // succeeds and often fails.
 func randomEntry(r *rand.Rand, zxid int64) Entry {
-	e := Entry{Zxid: zxid, TimeMs: 1_000_000 + zxid, Session: 1 + r.Int64N(4)}
-	switch k := r.IntN(20); {
+	e := Entry{
+		Zxid: zxid, TimeMs: 1_000_000 + zxid, Session: 1 + r.Int64N(4), Options: Options(r.IntN(4)),
+		Auth: []zk.ID{{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "digest", ID: "u:h"}, Super}[:r.IntN(4)],
+	}
+	switch k := r.IntN(24); {
+	case k == 20:
+		e.Session, e.Op, e.Body = 0, zk.OpDeleteContainer, zk.AppendString(nil, randomPath(r))
+	case k == 21:
+		e.Op, e.Body = zk.OpError, FailedBody(zk.Marshalling)
+	case k == 22:
+		e.Op, e.Body = zk.OpCheck, zk.DeleteRequest{Path: randomPath(r), Version: randomVersion(r)}.Append(nil)
 	case k == 0:
 		e.Op, e.Body = zk.OpCreateSession, SessionBody{4000, []byte("0123456789abcdef")}.Append(nil)
 	case k == 1:
 		e.Op = zk.OpCloseSession
 	case k == 2:
-		acl := []zk.ACL{{Perms: int32(1 + r.IntN(31)), ID: zk.ID{Scheme: "world", ID: "anyone"}}}
-		e.Op, e.Body = zk.OpSetACL, zk.SetACLRequest{Path: randomPath(r), ACL: acl, Version: randomVersion(r)}.Append(nil)
+		q := zk.SetACLRequest{Path: randomPath(r), ACL: randomACL(r), Version: randomVersion(r)}
+		e.Op, e.Body = zk.OpSetACL, q.Append(nil)
 	case k < 9:
 		var q zk.MultiRequest
 		for range r.IntN(6) {
@@ -30,7 +40,7 @@ func randomEntry(r *rand.Rand, zxid int64) Entry {
 	default:
 		o := randomOp(r)
 		switch e.Op = o.Op; o.Op {
-		case zk.OpCreate:
+		case zk.OpCreate, zk.OpCreate2, zk.OpCreateContainer, zk.OpCreateTTL:
 			e.Body = o.Create.Append(nil, o.Op)
 		case zk.OpSetData:
 			e.Body = o.Set.Append(nil)
@@ -41,8 +51,22 @@ func randomEntry(r *rand.Rand, zxid int64) Entry {
 	return e
 }
 
+func randomACL(r *rand.Rand) []zk.ACL {
+	ids := []zk.ID{{Scheme: "world", ID: "anyone"}, {Scheme: "auth"}, {Scheme: "digest", ID: "u:h"}, {Scheme: "ip", ID: "127.0.0.0/8"}}
+	if r.IntN(2) == 0 {
+		ids = ids[:1]
+	}
+	return []zk.ACL{{Perms: int32(1 + r.IntN(31)), ID: ids[r.IntN(len(ids))]}, {Perms: zk.PermRead, ID: ids[0]}}
+}
+
+// quotaNodes are where limits and counts of quotas stand.
+var quotaNodes = []string{"/zookeeper/quota/a", "/zookeeper/quota/a" + limitsName, "/zookeeper/quota/a" + statsName}
+
 func randomPath(r *rand.Rand) string {
 	p := ""
+	if r.IntN(6) == 0 {
+		return quotaNodes[r.IntN(len(quotaNodes))]
+	}
 	for range 1 + r.IntN(3) {
 		p += string([]byte{'/', 'a' + byte(r.IntN(3))})
 	}
@@ -53,12 +77,16 @@ func randomVersion(r *rand.Rand) int32 { return int32(r.IntN(4)) - 1 }
 
 func randomOp(r *rand.Rand) zk.MultiOp {
 	data := bytes.Repeat([]byte("d"), r.IntN(4))
+	if r.IntN(4) == 0 {
+		data = fmt.Appendf(nil, "count=%d,bytes=%d;countHardLimit=%d", r.IntN(6)-1, r.IntN(9)-1, r.IntN(6)-1)
+	}
 	o := zk.MultiOp{
-		Create: zk.CreateRequest{Path: randomPath(r), Data: data, ACL: zk.WorldAnyone(), Flags: int32(r.IntN(4))},
+		Create: zk.CreateRequest{Path: randomPath(r), Data: data, ACL: randomACL(r), Flags: int32(r.IntN(7)), TTLMs: int64(r.IntN(40))},
 		Set:    zk.SetDataRequest{Path: randomPath(r), Data: data, Version: randomVersion(r)},
 		Target: zk.DeleteRequest{Path: randomPath(r), Version: randomVersion(r)},
 	}
-	o.Op = []zk.Op{zk.OpCreate, zk.OpCreate, zk.OpSetData, zk.OpDelete, zk.OpCheck}[r.IntN(5)]
+	o.Op = []zk.Op{zk.OpCreate, zk.OpCreate, zk.OpCreate2, zk.OpCreateContainer, zk.OpCreateTTL, zk.OpSetData, zk.OpSetData,
+		zk.OpDelete, zk.OpDelete, zk.OpCheck}[r.IntN(10)]
 	return o
 }
 
@@ -81,7 +109,14 @@ func TestRandom(t *testing.T) {
 				if same := bytes.Equal(before, state(t, tr)); failed && (!same || len(changes) > 0) {
 					t.Fatalf("entry %d (%d) failed, and yet it changed the tree: %v", i, e.Op, changes)
 				}
-				twin.Apply(&e)
+				// The twin has it from the log's bytes.
+				again, err := DecodeEntry(e.Append(nil))
+				if err != nil {
+					t.Fatalf("entry %d (%d): %v", i, e.Op, err)
+				}
+				if res2, _ := twin.Apply(&again); !reflect.DeepEqual(res, res2) {
+					t.Fatalf("entry %d (%d): %+v, and again %+v", i, e.Op, res, res2)
+				}
 				if i%50 == 0 {
 					twin = reload(t, twin)
 					checkCapture(t, captured, want)
@@ -93,6 +128,7 @@ func TestRandom(t *testing.T) {
 				t.Fatal("a tree that went through snapshots differs from one that did not")
 			}
 			checkCounts(t, tr)
+			checkCounts(t, twin)
 		})
 	}
 }
@@ -112,9 +148,23 @@ func checkCapture(t *testing.T, c *Capture, want []byte) {
 // checkCounts compares the counters with what a walk finds.
 func checkCounts(t *testing.T, tr *Tree) {
 	t.Helper()
-	nodes, ephemerals := 0, 0
+	nodes, ephemerals, reaped, limits, bytes := 0, 0, 0, 0, 0
+	lists := map[*acl]int{}
 	walk(tr.root, "/", func(p string, n *node) {
 		nodes++
+		bytes += len(p) + len(n.data)
+		lists[n.acl]++
+		if of, ok := quotaOf(p, limitsName); ok {
+			if _, ok := tr.quotas.limited[of]; !ok {
+				t.Fatalf("the limits of %s are not known", of)
+			}
+			limits++
+		}
+		if _, ok := tr.reaped[p]; ok != (n.owner != 0 && !ofSession(n.owner)) {
+			t.Fatalf("%s is to be reaped: %v", p, ok)
+		} else if ok {
+			reaped++
+		}
 		if !ofSession(n.owner) {
 			return
 		}
@@ -126,6 +176,15 @@ func checkCounts(t *testing.T, tr *Tree) {
 	listed := 0
 	for _, s := range tr.sessions {
 		listed += len(s.ephemerals)
+	}
+	for a, n := range lists {
+		if a.nodes != n || tr.acls[a.key] != a {
+			t.Fatalf("%d nodes have %v, counted %d", n, a.list, a.nodes)
+		}
+	}
+	if len(lists) != len(tr.acls) || reaped != len(tr.reaped) || limits != len(tr.quotas.limited) || int64(bytes) != tr.DataBytes() {
+		t.Fatalf("%d lists, kept %d; %d to be reaped, listed %d; %d limits, listed %d; %d bytes, counted %d",
+			len(lists), len(tr.acls), reaped, len(tr.reaped), limits, len(tr.quotas.limited), bytes, tr.DataBytes())
 	}
 	if nodes != tr.NodeCount() || ephemerals != listed {
 		t.Fatalf("%d nodes, counted %d; %d ephemerals, listed %d", nodes, tr.NodeCount(), ephemerals, listed)

@@ -58,7 +58,9 @@ func TestTranscripts(t *testing.T) {
 }
 
 func (x *script) start(t *testing.T) {
-	s, err := Start(context.Background(), Config{FS: x.disk, Clock: x.skew, Dir: "/zk", TickMs: 1000, FourLetterWords: []string{"ruok"}})
+	s, err := Start(context.Background(), Config{
+		FS: x.disk, Clock: x.skew, Dir: "/zk", TickMs: 1000, FourLetterWords: []string{"ruok"}, ExtendedTypes: true, ContainerNeverUsed: 10 * time.Minute,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
