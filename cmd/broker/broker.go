@@ -377,6 +377,7 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 		ConnectionsMax:        b.budget.connections,
 		ConnectionsPerIPMax:   perIP,
 		ConnectionsOverrides:  overrides,
+		Reply:                 replyOptions(c),
 		QueuedRequestsMax:     c.Int("queued.max.requests"),
 		QueuedRequestBytesMax: c.Int64("queued.max.request.bytes"),
 	})

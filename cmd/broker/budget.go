@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"platter/coord/config"
+	"platter/io/disk"
 )
 
 // budget is how a process's file descriptors are shared out.
@@ -22,7 +23,11 @@ const (
 // io.open.files.max and max.connections say less. Whoever comes when all are taken waits for one, as
 // Kafka's max.connections has it; a process that runs out of descriptors could not even open a segment.
 func descriptorBudget(c *config.Broker) budget {
-	return shareOut(descriptorLimit(), c.Int("io.open.files.max"), c.Int("max.connections"))
+	limit := descriptorLimit()
+	if sendOptions(c).Method == disk.SendSplice {
+		limit -= 2 * disk.SendPipesMax
+	}
+	return shareOut(limit, c.Int("io.open.files.max"), c.Int("max.connections"))
 }
 
 func shareOut(limit, filesAsked, connectionsMax int) budget {

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"platter/coord/config"
 	"platter/io/backend"
 	"platter/io/disk"
+	"platter/net/frame"
 )
 
 // ExplainIO writes which backend does each operation in each data directory, and why. Nothing is created.
@@ -22,9 +24,16 @@ func ExplainIO(c *config.Broker, w io.Writer) error {
 		return err
 	}
 	defer closeBackend(fs)
+	warning, err := setSend(c, fs)
+	if err != nil {
+		return err
+	}
+	if warning != "" {
+		fmt.Fprintln(w, "warning:", warning)
+	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(tw, "DATA DIR\tFILE SYSTEM\tOPERATION\tBACKEND\tREASON")
-	for _, o := range backend.Explain(fs, c.List("log.dirs")) {
+	for _, o := range explain(c, fs) {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", o.Dir, o.FileSystem, o.Op, o.Backend, o.Reason)
 	}
 	if err := tw.Flush(); err != nil {
@@ -49,12 +58,57 @@ func (b *Broker) selectBackend() error {
 		b.backend = fmt.Sprintf("%s (%s)", fs.Name(), reason)
 	}
 	b.atStop("the I/O backend", func(context.Context) error { return closeBackend(fs) })
-	b.choices = backend.Explain(fs, b.o.Config.List("log.dirs"))
+	warning, err := setSend(b.o.Config, fs)
+	if err != nil {
+		return err
+	}
+	if warning != "" {
+		b.o.Log.Warn(warning)
+	}
+	b.choices = explain(b.o.Config, fs)
 	b.o.Log.Info("I/O backend", "backend", fs.Name(), "reason", reason)
 	for _, dir := range b.o.Config.List("log.dirs") {
 		b.logChoices(dir)
 	}
 	return nil
+}
+
+// sendOptions are io.send and its bound.
+func sendOptions(c *config.Broker) disk.SendOptions {
+	method, _ := c.Value("io.send")
+	return disk.SendOptions{Method: disk.SendMethod(method), CopyBytesMax: c.Int64("io.send.copy.bytes.max")}
+}
+
+// setSend tells the backend how to send. One that can only copy does so, with a warning.
+func setSend(c *config.Broker, fs disk.FS) (warning string, err error) {
+	err = disk.SetSend(fs, sendOptions(c))
+	if errors.Is(err, disk.ErrUnsupported) {
+		return "io.send has no effect: " + err.Error(), nil
+	}
+	return "", err
+}
+
+// explain is what the backend chose, with the settings' say on sending.
+func explain(c *config.Broker, fs disk.FS) []backend.Choice {
+	choices := backend.Explain(fs, c.List("log.dirs"))
+	o := sendOptions(c)
+	if _, can := fs.(disk.SendChooser); !can || o.Method == disk.SendAuto && o.CopyBytesMax == disk.SendCopyBytesMax {
+		return choices
+	}
+	for i := range choices {
+		if choices[i].Op == backend.OpSend {
+			choices[i].Reason = fmt.Sprintf("copied up to %d bytes, %s above (io.send)", o.CopyBytesMax, o.Method)
+		}
+	}
+	return choices
+}
+
+// replyOptions are what the server needs of the same settings.
+func replyOptions(c *config.Broker) frame.Options {
+	if n := sendOptions(c).CopyBytesMax; n > 0 {
+		return frame.Options{CopyBytesMax: n}
+	}
+	return frame.Options{CopyBytesMax: -1}
 }
 
 // logChoices tells of one directory: a line in all, and with the reasons a line an operation for those who

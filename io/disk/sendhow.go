@@ -30,6 +30,9 @@ var SendMethods = []SendMethod{SendAuto, SendCopy, SendFile, SendSplice, SendMap
 // beat the methods that stay inside the kernel (measured on loopback).
 const SendCopyBytesMax = 64 << 10
 
+// SendPipesMax bounds the pipes that a process has for SendSplice, two descriptors each.
+const SendPipesMax = 32
+
 // SendOptions say how an FS sends.
 type SendOptions struct {
 	Method SendMethod // "" is SendAuto

@@ -133,7 +133,7 @@ func TestStalledPeersHoldNoThread(t *testing.T) {
 			wg.Wait()
 			pipes.Lock()
 			defer pipes.Unlock()
-			if pipes.count > PipeCountMax || len(pipes.idle) != pipes.count {
+			if pipes.count > disk.SendPipesMax || len(pipes.idle) != pipes.count {
 				t.Errorf("%d pipes, of which %d rest", pipes.count, len(pipes.idle))
 			}
 		})

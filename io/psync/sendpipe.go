@@ -6,16 +6,13 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"platter/io/disk"
 )
 
-const (
-	// PipeCountMax bounds the pipes of all sends by splice, two descriptors each. A send that finds none
-	// left goes by sendfile, so peers that do not read cannot hold up others.
-	PipeCountMax = 32
-	// pipeBytes is how much a pipe holds: what a process may ask for without privileges (pipe(7),
-	// /proc/sys/fs/pipe-max-size). Where the kernel gives less, calls move less.
-	pipeBytes = 1 << 20
-)
+// pipeBytes is how much a pipe holds: what a process may ask for without privileges (pipe(7),
+// /proc/sys/fs/pipe-max-size). Where the kernel gives less, calls move less.
+const pipeBytes = 1 << 20
 
 // pipe is what splice(2) needs between a file and a socket. held bytes in it stand for page cache pages
 // that are on their way; nothing is copied.
@@ -24,7 +21,8 @@ type pipe struct {
 	held        int
 }
 
-// pipes are those that rest, and how many there are in all.
+// pipes are those that rest, and how many there are in all: at most disk.SendPipesMax. A send that finds
+// none left goes by sendfile, so peers that do not read cannot hold up others.
 var pipes struct {
 	sync.Mutex
 	idle  []*pipe
@@ -40,7 +38,7 @@ func takePipe() *pipe {
 		pipes.idle = pipes.idle[:n-1]
 		return p
 	}
-	if pipes.count == PipeCountMax {
+	if pipes.count == disk.SendPipesMax {
 		return nil
 	}
 	var fds [2]int

@@ -6,8 +6,10 @@
 //	  4     …  response header and body, as net/wire encodes them
 //
 // Whatever is small is gathered in one pooled buffer and leaves in one write: headers, and ranges up to
-// CopyBytesMax, which are read into it. A larger range leaves by disk.File.SendTo, from the page cache
-// where the backend can (it was measured: below 64 KiB reading and writing wins, above it sendfile).
+// Options.CopyBytesMax, which are read into it. A larger range leaves by disk.File.SendTo, from the page
+// cache where the backend can (it was measured: below 64 KiB reading and writing wins, above it sendfile),
+// but for its first bytes, which leave with the headers before it. Meanwhile the socket is corked
+// (TCP_CORK, tcp(7)), so that nothing but the end of a reply is a small packet.
 //
 // A Reply belongs to one goroutine at a time. Its bytes and files are borrowed until Release.
 package frame
@@ -26,8 +28,8 @@ import (
 )
 
 const (
-	// CopyBytesMax is the largest range that is copied instead of sent by the kernel.
-	CopyBytesMax = 64 << 10
+	// CopyBytesMax is the largest range that is copied instead of sent by the kernel, by default.
+	CopyBytesMax = disk.SendCopyBytesMax
 	// lengthBytes is the size of the length prefix.
 	lengthBytes = 4
 )
@@ -89,13 +91,22 @@ func (r *Reply) OnRelease(f func()) { r.release = append(r.release, f) }
 // Len is the size in bytes behind the length prefix.
 func (r *Reply) Len() int64 { return r.n }
 
+// Options say how replies are sent.
+type Options struct {
+	// CopyBytesMax is the largest range that is copied; 0: the default, below 0: none is.
+	CopyBytesMax int64
+}
+
 // Send writes the reply: small ranges are copied and coalesced with the bytes, large ones go by SendTo.
 // A write deadline that c has is honoured. After an error c is in the middle of a frame, and of no use.
-func (r *Reply) Send(c net.Conn) error {
+func (r *Reply) Send(c net.Conn, o Options) error {
 	if r.n > math.MaxInt32 {
 		return fmt.Errorf("%w: %d bytes", ErrTooLong, r.n)
 	}
-	g := newGather(c, lengthBytes+r.n)
+	if o.CopyBytesMax == 0 {
+		o.CopyBytesMax = CopyBytesMax
+	}
+	g := newGather(c, lengthBytes+r.n, o.CopyBytesMax)
 	defer g.free()
 	g.buf = binary.BigEndian.AppendUint32(g.buf, uint32(r.n))
 	for i := range r.parts {
@@ -103,7 +114,7 @@ func (r *Reply) Send(c net.Conn) error {
 			return err
 		}
 	}
-	return g.flush()
+	return g.finish()
 }
 
 // Release gives everything back; called exactly once, after which the reply must not be touched.

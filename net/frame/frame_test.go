@@ -64,7 +64,7 @@ func received(t testing.TB, r *Reply) []byte {
 	client, server := pair(t)
 	failed := make(chan error, 1)
 	go func() {
-		failed <- r.Send(server)
+		failed <- r.Send(server, Options{})
 		server.Close()
 	}()
 	p, err := io.ReadAll(client)
@@ -155,7 +155,7 @@ func TestFileCutShort(t *testing.T) {
 		r.Range(disk.Range{File: f, Pos: 199_999, Len: n})
 		client, server := pair(t)
 		go io.Copy(io.Discard, client)
-		if err := r.Send(server); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		if err := r.Send(server, Options{}); !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 		r.Release()
@@ -183,7 +183,7 @@ func TestDeadline(t *testing.T) {
 		if err := server.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Send(server); !errors.Is(err, os.ErrDeadlineExceeded) {
+		if err := r.Send(server, Options{}); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
 		r.Release()
@@ -198,7 +198,7 @@ func TestTooLong(t *testing.T) {
 	r.Range(disk.Range{File: endless{}, Len: math.MaxInt32})
 	r.Bytes([]byte("x"))
 	_, server := pair(t)
-	if err := r.Send(server); !errors.Is(err, ErrTooLong) {
+	if err := r.Send(server, Options{}); !errors.Is(err, ErrTooLong) {
 		t.Error(err)
 	}
 	r.Release()
@@ -221,7 +221,7 @@ func BenchmarkSend(b *testing.B) {
 			for b.Loop() {
 				r := New()
 				add(r)
-				if err := r.Send(discard{}); err != nil {
+				if err := r.Send(discard{}, Options{}); err != nil {
 					b.Fatal(err)
 				}
 				r.Release()
@@ -235,4 +235,42 @@ func many(r *Reply, f disk.File, data []byte, n int, size int64) {
 		r.Bytes(data[:60])
 		r.Range(disk.Range{File: f, Len: size})
 	}
+}
+
+// TestCopyBytesMax: the bound of what is copied is the caller's, 0 is the default.
+func TestCopyBytesMax(t *testing.T) {
+	f, data := file(t, 300_000)
+	for _, most := range []int64{-1, 0, 1000, 1 << 20} {
+		client, server := pair(t)
+		sent := &sendCounter{File: f}
+		r := New()
+		r.Bytes(data[:10])
+		for _, n := range []int64{500, 50_000, 200_000} {
+			r.Range(disk.Range{File: sent, Len: n})
+		}
+		go func() {
+			if err := r.Send(server, Options{CopyBytesMax: most}); err != nil {
+				t.Error(err)
+			}
+			r.Release()
+			server.Close()
+		}()
+		if p, err := io.ReadAll(client); err != nil || len(p) != 4+10+250_500 {
+			t.Errorf("at most %d: %d bytes: %v", most, len(p), err)
+		}
+		// 200,000 bytes are more than is ever gathered.
+		if want := map[int64]int{-1: 3, 0: 1, 1000: 2, 1 << 20: 1}[most]; sent.count != want {
+			t.Errorf("at most %d: %d ranges went by SendTo, want %d", most, sent.count, want)
+		}
+	}
+}
+
+type sendCounter struct {
+	disk.File
+	count int
+}
+
+func (s *sendCounter) SendTo(dst net.Conn, pos, n int64) (int64, error) {
+	s.count++
+	return s.File.SendTo(dst, pos, n)
 }

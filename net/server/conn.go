@@ -175,7 +175,7 @@ func (c *conn) send(reply *frame.Reply, to net.Conn) error {
 	if to == c.nc {
 		c.writeDeadline.Store(c.transferDeadline(reply.Len()))
 	}
-	err := reply.Send(to)
+	err := reply.Send(to, c.s.cfg.Reply)
 	c.writeDeadline.Store(0)
 	reply.Release()
 	if err != nil {

@@ -53,6 +53,7 @@ type Config struct {
 	ConnectionsMax        int            // max.connections, default no limit: at it, none is accepted until one goes
 	ConnectionsPerIPMax   int            // max.connections.per.ip, default no limit: above it, closed at once
 	ConnectionsOverrides  map[string]int // max.connections.per.ip.overrides, by address
+	Reply                 frame.Options  // io.send.copy.bytes.max
 	QueuedRequestsMax     int            // queued.max.requests: unanswered requests of one connection, default 500
 	QueuedRequestBytesMax int64          // queued.max.request.bytes: frames of all connections, default or -1: 512 MiB
 	TransferMin           int64          // bytes a second that a frame must come and a reply must go with, default 16 KiB

@@ -260,7 +260,7 @@ func TestFetchResponseAgainstKmsg(t *testing.T) {
 		r := frame.New()
 		resp.Reply(r, Header{Key: KeyFetch, Version: v, CorrelationID: 42})
 		var c capture
-		if err := r.Send(&c); err != nil {
+		if err := r.Send(&c, frame.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		wire := c.p
