@@ -93,7 +93,7 @@ func fetchTo(c net.Conn, l *commitlog.Log, offset int64) (n, next int64, err err
 	for _, g := range rd.Ranges {
 		reply.Range(g)
 	}
-	return rd.SizeBytes, rd.NextOffset, reply.Send(c)
+	return rd.SizeBytes, rd.NextOffset, reply.Send(c, frame.Options{})
 }
 
 func (r *reading) rate() float64 {
