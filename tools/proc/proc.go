@@ -30,7 +30,7 @@ func Binary(t testing.TB, tags ...string) string {
 	t.Helper()
 	build.Lock()
 	defer build.Unlock()
-	key := strings.Join(tags, ",")
+	key := strings.Join(tagsOrUsual(tags), ",")
 	if p, ok := build.paths[key]; ok {
 		return p
 	}
@@ -98,6 +98,7 @@ func New(t testing.TB, bin, dir string) *Broker {
 		"log.dirs":         filepath.Join(dir, "data"),
 		"metrics.listener": fmt.Sprintf("127.0.0.1:%d", b.Metrics),
 	}
+	setBackend(b.Props)
 	if kind := CoordinatorKind(t); kind != Embedded {
 		b.Props["zookeeper.connect"] = sharedConnect(t, kind, bin, dir)
 	}
