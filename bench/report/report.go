@@ -61,6 +61,19 @@ func Footprint(w io.Writer, r *brokerbench.Footprint) error {
 	return t.Flush()
 }
 
+// Depth prints how many batches the writes of a broker under load took.
+func Depth(w io.Writer, r *brokerbench.Depth) error {
+	fmt.Fprintf(w, "batches that one vectored write takes: batches of %d bytes, %d unanswered requests a producer\n", r.BatchBytes, r.InFlight)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "producers\tpartitions\tmean\tp50 up to\tp99 up to\talone\tMB/s\tCPU s/GB\t")
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		fmt.Fprintf(t, "%d\t%d\t%.1f\t%d\t%d\t%.0f%%\t%.0f\t%.3f\t\n", row.Producers, row.Partitions, row.Mean(),
+			row.P50, row.P99, 100*row.Alone, row.Sample.BytesPerSecond()/1e6, row.Sample.CPUSecondsPerGB())
+	}
+	return t.Flush()
+}
+
 func mbps(ss []stats.Sample) float64 {
 	return stats.Median(stats.Each(ss, stats.Sample.BytesPerSecond)) / 1e6
 }

@@ -385,6 +385,7 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 		return err
 	}
 	b.server = srv
+	b.metrics.WatchWrites(b.store.WriteDepths)
 	b.metrics.WatchBroker(console.Sources{BrokerID: b.node.BrokerID(), Image: b.node.Image, MinISR: c.MinISR, Store: b.store})
 	srv.Start()
 	b.atStop("the server", srv.Close)

@@ -33,6 +33,7 @@ disk, and are removed at the end, also after Ctrl-C.`,
 		Example: `  platter bench ceiling    the bare programs alone
   platter bench produce    the broker's produce beside them
   platter bench fetch
+  platter bench depth      how many batches a write to a log takes
   platter bench io         the I/O backends against each other, on your disk`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -42,7 +43,7 @@ disk, and are removed at the end, also after Ctrl-C.`,
 			cmd.SetContext(ctx)
 		},
 	}
-	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchIO(), newBenchRestart(), newBenchFootprint(), newBenchBare(), newBenchCold(), newBenchPartitions())
+	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchDepth(), newBenchIO(), newBenchRestart(), newBenchFootprint(), newBenchBare(), newBenchCold(), newBenchPartitions())
 	return cmd
 }
 

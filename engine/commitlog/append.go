@@ -368,6 +368,7 @@ func (l *Log) flushChunk() {
 		}
 		return
 	}
+	l.o.Depths.note(len(c.batches))
 	l.setEnds(func(e *Ends) { e.Written = c.next })
 	l.producers.Commit()
 	l.unsynced += c.records

@@ -33,6 +33,8 @@ type Options struct {
 	// the next Open begins it anew. nil: FS.Remove.
 	Remove func(path string) error
 
+	// Depths counts the vectored writes, when set.
+	Depths *Depths
 	// Progress, when set, is told of growth: bytes that will be scanned, bytes that have been.
 	Progress func(toScan, scanned int64)
 	// OnIOError is called once, when the log goes offline. Never under a lock of the log.

@@ -287,6 +287,7 @@ func (s *Store) options(d *dataDir, tp TP, c commitlog.Config) commitlog.Options
 		FS: settlingFS{s.c.FS, d}, Handles: d.files, Clock: s.c.Clock,
 		Dir: d.join(dirName(tp)), Topic: tp.Topic, Partition: tp.Partition, Config: c,
 		Growth:    &growth,
+		Depths:    &s.depths,
 		Remove:    func(path string) error { return s.retired(d, path) },
 		OnIOError: func(cause error) { s.failDir(d, fmt.Errorf("%s: %w", tp, cause)) },
 		LowerRecoveryPoint: func(offset int64) error {

@@ -144,6 +144,8 @@ type Store struct {
 	dirs []*dataDir
 	work works // of all directories
 
+	depths commitlog.Depths // of all logs' writes
+
 	mu        sync.RWMutex
 	logs      map[TP]*held // those of offline directories too, so that they are not created elsewhere
 	brokerID  int32
@@ -223,6 +225,9 @@ type DirInfo struct {
 	Logs    []TP  // those that were here when it failed, too
 	Space   disk.Space
 }
+
+// WriteDepths tells how many batches the logs' vectored writes took.
+func (s *Store) WriteDepths() commitlog.DepthStats { return s.depths.Stats() }
 
 // Dirs describes the data directories, in the order of Config.Dirs.
 func (s *Store) Dirs() []DirInfo {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"platter/coord/cluster"
+	"platter/engine/commitlog"
 	"platter/engine/store"
 	"platter/io/backend"
 )
@@ -144,6 +145,20 @@ func TestOnlyTheControllerCountsTheCluster(t *testing.T) {
 	}})
 	_, body := get("/metrics")
 	for _, line := range []string{"kafka_controller_kafkacontroller_activecontrollercount 0", "kafka_controller_kafkacontroller_offlinepartitionscount 0"} {
+		if !strings.Contains(body, line+"\n") {
+			t.Errorf("missing: %s", line)
+		}
+	}
+}
+
+func TestDepthOfWrites(t *testing.T) {
+	_, m, get := serve(t, nil)
+	m.WatchWrites(func() commitlog.DepthStats {
+		return commitlog.DepthStats{Writes: 5, Batches: 100, AtMost: map[uint64]uint64{1: 2, 64: 4}}
+	})
+	_, body := get("/metrics")
+	for _, line := range []string{`platter_log_write_batches_bucket{le="1"} 2`, `platter_log_write_batches_bucket{le="64"} 4`,
+		`platter_log_write_batches_bucket{le="+Inf"} 5`, "platter_log_write_batches_sum 100", "platter_log_write_batches_count 5"} {
 		if !strings.Contains(body, line+"\n") {
 			t.Errorf("missing: %s", line)
 		}
