@@ -179,32 +179,35 @@ const (
 // cacheChoice is how many entries of the write cache are looked at for the nearest.
 const cacheChoice = 64
 
-// choose picks the command that the head reaches first. One that has waited too long is not passed over again;
-// what is in the write cache comes last, unless room or a flush is wanted.
+// choose picks the command that the head reaches first, with some patience taken off for each moment that it has waited
+// (aged shortest time first: Jacobson and Wilkes, "Disk scheduling algorithms based on rotational position", 1991), so
+// that one stream does not keep the arm from all others. What is in the write cache comes last, unless room or a flush is
+// wanted.
 func (d *Drive) choose() (from source, index int) {
-	if len(d.queue) > 0 && d.m.now-d.queue[0].at > d.g.p.AgeMax {
-		return fromQueue, 0
-	}
 	track := d.track
 	if d.ahead.on {
 		track = d.g.place(min(d.readTo(), d.g.size-1)).track
 	}
 	best := time.Duration(1<<63 - 1)
-	try := func(s source, i int, pos int64, write bool) {
-		seek, wait := d.g.approach(d.m.now, track, pos, write)
-		if t := seek + wait; t < best {
-			best, from, index = t, s, i
+	try := func(s source, i int, cost time.Duration) {
+		if cost < best {
+			best, from, index = cost, s, i
 		}
 	}
+	reach := func(pos int64, write bool) time.Duration {
+		seek, wait := d.g.approach(d.m.now, track, pos, write)
+		return seek + wait
+	}
 	for i, r := range d.queue[:min(len(d.queue), d.g.p.QueueDepth)] {
-		if d.continues(r) {
-			return fromQueue, i
+		cost := -time.Duration(d.g.p.Aging * float64(d.m.now-r.at))
+		if !d.continues(r) {
+			cost += reach(r.Pos, r.Kind == Write)
 		}
-		try(fromQueue, i, r.Pos, r.Kind == Write)
+		try(fromQueue, i, cost)
 	}
 	if len(d.queue) == 0 || len(d.flushes) > 0 || d.cache.tight(d.g.p.WriteCacheBytes) {
 		for i, e := range d.cache.entries[:min(len(d.cache.entries), cacheChoice)] {
-			try(fromCache, i, e.pos, true)
+			try(fromCache, i, reach(e.pos, true))
 		}
 	}
 	return from, index

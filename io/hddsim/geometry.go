@@ -22,8 +22,8 @@ type DriveParams struct {
 	FullStroke   time.Duration
 	WriteSettle  time.Duration // more for a write that had to seek
 
-	QueueDepth int           // commands that it chooses among, the nearest in time first; 1: in order
-	AgeMax     time.Duration // a command that has waited so long goes first
+	QueueDepth int     // commands that it chooses among, the nearest in time first; 1: in order
+	Aging      float64 // how much nearer a command counts for each unit of time that it has waited
 
 	CommandOverhead      time.Duration // from the command to its being queued
 	InterfaceBytesPerSec int64

@@ -32,7 +32,7 @@ var rotating = Defaults{
 	GrowFirstBytes: 1 << 20, GrowMaxBytes: 64 << 20,
 	DirtyRunBytes:   2 << 20,
 	DeleteStepBytes: 128 << 20, DeletePause: 100 * time.Millisecond,
-	BlockedCallsMax: 64, RecoveryThreads: 8,
+	BlockedCallsMax: 64, RecoveryThreads: 4,
 }
 
 // solid is what suits flash: any place is as near as another, and many requests at once are wanted.
@@ -81,7 +81,7 @@ func (r *RAID) fit(d *Defaults) {
 		d.DirtyRunBytes = max(d.DirtyRunBytes, stripeRuns*stripe)
 	}
 	d.ColdDepth = min(r.Copies(), 8)
-	d.RecoveryThreads = min(8*max(1, r.Disks), 32)
+	d.RecoveryThreads = min(4*max(1, r.Disks), 32)
 }
 
 func roundUp(n, unit int64) int64 { return (n + unit - 1) / unit * unit }
