@@ -17,6 +17,7 @@ import (
 	"platter/io/clock"
 	"platter/io/disk"
 	"platter/io/handles"
+	"platter/io/profile"
 )
 
 // ColdDir is a cold bench on a real directory: the engine's own logs, its lane, and loopback sockets.
@@ -33,11 +34,11 @@ type ColdDir struct {
 	Progress    io.Writer
 }
 
-// DefaultColdDir takes 2 GiB of room and a few minutes on a spinning disk.
+// DefaultColdDir takes 2 GiB of room and a few minutes on a spinning disk. The lane is as suits the device.
 func DefaultColdDir(fs disk.FS, dir string) ColdDir {
 	return ColdDir{
 		FS: fs, Dir: dir, Readers: 16, BudgetBytes: 2 << 30, Span: 20 * time.Second, Rounds: 3, TailRate: 20e6, BatchBytes: 64 << 10,
-		Params: spindle.Rotational(spindle.MemoryDefault(fs)), Progress: io.Discard,
+		Params: spindle.Suits(profile.Read(dir).Defaults(), spindle.MemoryDefault(fs)), Progress: io.Discard,
 	}
 }
 

@@ -95,21 +95,26 @@ func (w *world) run(r lane.Run) {
 	f := w.files[r.File]
 	done := func() { w.act(func(now time.Duration) { w.lane.Done(now, r.ID, r.N) }) }
 	if w.p.Buffers {
-		left := (r.N + chunkBytes - 1) / chunkBytes
-		for at := r.Pos; at < r.Pos+r.N; at += chunkBytes {
-			w.v.Read(f, nil, at, min(chunkBytes, r.Pos+r.N-at), hddsim.ReadOptions{DontCache: true}, func() {
-				if left--; left == 0 {
-					done()
-				}
-			})
-		}
+		w.each(r.Pos, r.N, max(w.p.FlightBytes, chunkBytes), func(pos, n int64, next func()) {
+			left := (n + chunkBytes - 1) / chunkBytes
+			for at := pos; at < pos+n; at += chunkBytes {
+				w.v.Read(f, nil, at, min(chunkBytes, pos+n-at), hddsim.ReadOptions{DontCache: true}, func() {
+					if left--; left == 0 {
+						next()
+					}
+				})
+			}
+		}, done)
 		return
 	}
-	w.each(r.Pos, r.N, adviseBytes, func(at, n int64, next func()) { w.v.WillNeed(f, at, n, next) }, func() {
-		w.each(r.Pos, r.N, adviseBytes, func(at, n int64, next func()) {
+	asked := int64(0)
+	w.each(r.Pos, r.N, adviseBytes, func(at, n int64, next func()) {
+		from := asked
+		asked = max(asked, min(r.N, at-r.Pos+w.p.FlightBytes))
+		w.each(r.Pos+from, asked-from, adviseBytes, func(at, n int64, next func()) { w.v.WillNeed(f, at, n, next) }, func() {
 			w.v.Read(f, nil, at+n-1, 1, hddsim.ReadOptions{}, next)
-		}, done)
-	})
+		})
+	}, done)
 }
 
 // What package spindle does in steps of.

@@ -49,7 +49,7 @@ func TestColdLane(t *testing.T) {
 				if laned.Count() == 0 || quiet.Count() == 0 {
 					t.Error("nothing was appended")
 				}
-				if laned.BytesPerSec < plain.BytesPerSec {
+				if !buffers && laned.BytesPerSec < plain.BytesPerSec {
 					t.Errorf("without the lane it is faster: %.1f MB/s", plain.BytesPerSec/1e6)
 				}
 			}

@@ -36,8 +36,20 @@ func (c *chunk) free() {
 	chunkPool.Put(&b)
 }
 
-// readChunks reads a run past the page cache, as one batch. The chunks are the caller's.
+// readChunks reads a run past the page cache, in batches of FlightBytes. The chunks are the caller's.
 func (sp *Spindle) readChunks(f disk.File, pos, n int64) (chunks []*chunk, got int64) {
+	for got < n {
+		want := min(n-got, max(sp.p.FlightBytes, chunkBytes))
+		more, m := sp.readBatch(f, pos+got, want)
+		chunks, got = append(chunks, more...), got+m
+		if m < want {
+			break
+		}
+	}
+	return chunks, got
+}
+
+func (sp *Spindle) readBatch(f disk.File, pos, n int64) (chunks []*chunk, got int64) {
 	var reads []disk.Read
 	for at := pos; at < pos+n; at += chunkBytes {
 		c := newChunk(at, min(chunkBytes, pos+n-at))

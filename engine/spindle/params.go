@@ -15,6 +15,9 @@ type Params struct {
 	// sent from there by the kernel, and dropped behind the reader.
 	Buffers bool
 	Lane    lane.Params
+	// FlightBytes is how much of a run is on its way at once: enough for the device to stream, and no more, since it is
+	// what others find in its queue before them.
+	FlightBytes int64
 	// HotBytes: what was written so lately that the device has taken no more than this since is taken to be in the cache
 	// without a look.
 	HotBytes int64
@@ -34,6 +37,9 @@ type Params struct {
 	CutPause time.Duration
 }
 
+// flightMin is a seventieth of a second of a spinning disk; a set with stripes gets several of them (profile's dirty run).
+const flightMin = 2 << 20
+
 // Suits is what suits a device, by its profile's defaults. memoryBytes is what cold readers may hold of the page cache
 // together.
 func Suits(d profile.Defaults, memoryBytes int64) Params {
@@ -44,7 +50,8 @@ func Suits(d profile.Defaults, memoryBytes int64) Params {
 			SharePercent: d.ColdSharePercent, TurnMax: 10 * time.Second, IdleAfter: 30 * time.Second,
 			BehindBytes: 2 << 20, CloseBytes: 64 << 20, DropBytes: 4 << 20, StreamsMax: 1024,
 		},
-		HotBytes: 64 << 20, PieceBytes: 1 << 20, BackgroundBytes: 4 << 20,
+		FlightBytes: max(flightMin, d.DirtyRunBytes),
+		HotBytes:    64 << 20, PieceBytes: 1 << 20, BackgroundBytes: 4 << 20,
 		WriteBehindBytes: d.WriteBehindBytes, DirtyRunBytes: d.DirtyRunBytes,
 		CutBytes: d.DeleteStepBytes, CutPause: d.DeletePause,
 	}

@@ -45,16 +45,17 @@ func (sp *Spindle) read(t *tracked, pos, n int64) (chunks []*chunk, got int64) {
 	return nil, got
 }
 
-// readAhead has the kernel read a run by itself, all of it under way at once, and waits for it with one byte out of
-// each part.
+// readAhead has the kernel read a run by itself, FlightBytes of it at a time: the next part is on its way before the last
+// one is there, so the device streams, and whoever comes between (a journal's commit that appenders wait for) finds
+// a short queue. A part is waited for with one byte out of it.
 func (sp *Spindle) readAhead(f disk.File, pos, n int64) (got int64) {
-	for at := pos; at < pos+n; at += adviseBytes {
-		if f.Advise(at, min(adviseBytes, pos+n-at), disk.WillNeed) != nil {
-			break
-		}
-	}
 	var one [1]byte
-	for got < n {
+	for asked := int64(0); got < n; {
+		for ; asked < min(n, got+sp.p.FlightBytes); asked += adviseBytes {
+			if f.Advise(pos+asked, min(adviseBytes, n-asked), disk.WillNeed) != nil {
+				return got
+			}
+		}
 		step := min(adviseBytes, n-got)
 		if m, _ := f.ReadAt(one[:], pos+got+step-1); m == 0 {
 			break

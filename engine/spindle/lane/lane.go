@@ -122,8 +122,8 @@ const (
 	busyFor = 5 * time.Second
 	// backgroundMax is how long a background reader may be kept waiting by others.
 	backgroundMax = 5 * time.Second
-	// growth is the factor from one run of a stream to its next.
-	growth = 4
+	// growth is the factor from one run of a stream to its next: who has come back once will go on.
+	growth = 8
 )
 
 // New returns an idle lane.
