@@ -73,6 +73,7 @@ Start one with 'platter broker', then point any Kafka client at 127.0.0.1:9092.`
 	root.AddCommand(
 		brokerCommand(),
 		coordCommand(),
+		zkCommand(),
 		topicCommand(),
 		configCommand(),
 		clusterCommand(),

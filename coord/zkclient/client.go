@@ -69,12 +69,20 @@ func Connect(ctx context.Context, config Config) (*Client, error) {
 	}
 	go c.run(l)
 	if chroot != "" {
-		if err := c.ensureFull(ctx, chroot, nil); err != nil {
+		if err := c.ensureChroot(ctx); err != nil {
 			c.Close()
 			return nil, fmt.Errorf("zookeeper: chroot: %w", err)
 		}
 	}
 	return c, nil
+}
+
+func (c *Client) ensureChroot(ctx context.Context) error {
+	if c.config.ChrootMustExist {
+		_, err := c.Exists(ctx, "/", nil)
+		return err
+	}
+	return c.ensureFull(ctx, c.chroot, nil)
 }
 
 // Session is what Config.SessionID and Password re-attach.

@@ -38,9 +38,11 @@ var (
 
 // Config says whom to talk to.
 type Config struct {
-	Servers        []string // host:port; tried in turn
-	Chroot         string   // "" or "/path", created when missing
-	SessionTimeout time.Duration
+	Servers []string // host:port; tried in turn
+	Chroot  string   // "" or "/path", created when missing
+	// ChrootMustExist makes Connect fail with ErrNoNode where the chroot is missing, instead of creating it.
+	ChrootMustExist bool
+	SessionTimeout  time.Duration
 	// SessionID and Password re-attach an earlier session; zero: a new one.
 	SessionID int64
 	Password  []byte
