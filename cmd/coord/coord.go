@@ -17,6 +17,7 @@ import (
 	"platter/io/backend"
 	"platter/io/clock"
 	"platter/io/disk"
+	"platter/io/heap"
 )
 
 // Options are what a coordinator is started with.
@@ -32,6 +33,7 @@ type Options struct {
 // wrong.
 func Run(ctx context.Context, o Options) error {
 	started := time.Now()
+	heap.Keep()
 	dir := o.Config.Value("dataDir")
 	fs, reason, err := backend.Select(o.Backend)
 	if err != nil {
