@@ -98,6 +98,7 @@ func TestJavaVerifiable(t *testing.T) {
 
 // TestJavaTopics: Kafka's topic tool creates, describes, lists and deletes.
 func TestJavaTopics(t *testing.T) {
+	alone(t)
 	cp := kafkaTools(t)
 	b := broker(t, nil)
 	topics := func(args ...string) string {

@@ -55,6 +55,7 @@ func TestKcatRoundTrip(t *testing.T) {
 
 // TestKcatMetadata: the list of an empty broker and of one with topics.
 func TestKcatMetadata(t *testing.T) {
+	alone(t)
 	need(t, "kcat")
 	b := broker(t, nil)
 	run(t, strings.NewReader("x\n"), "kcat", "-P", "-b", b.Addr(), "-t", "listed")

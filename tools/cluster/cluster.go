@@ -7,9 +7,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,46 +19,28 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"platter/io/clock"
-	"platter/io/psync"
 	"platter/tools/proc"
-
-	"platter/coord/zkserver"
 )
 
-// Coordinator is the process that all brokers coordinate by: the embedded coordinator's server, alone.
+// Coordinator is the process that all brokers coordinate by: platter coord.
 type Coordinator struct {
-	t     testing.TB
-	dir   string
-	port  int
-	child *proc.Child
+	t    testing.TB
+	bin  string
+	dir  string
+	port int
+	cmd  *exec.Cmd
+	log  proc.Buffer
 }
 
-// Role is the child process that a Coordinator runs: put it into the roles of proc.RunRole.
-const Role = "coordinator"
-
-type coordinatorArgs struct {
-	Dir, Addr string
-	TickMs    int
-}
-
-// RunCoordinator is the body of Role.
-func RunCoordinator(args []byte) error {
-	var a coordinatorArgs
-	if err := json.Unmarshal(args, &a); err != nil {
-		return err
-	}
-	s, err := zkserver.Start(context.Background(), zkserver.Config{FS: psync.New(), Clock: clock.Real{}, Dir: a.Dir, Addr: a.Addr, TickMs: a.TickMs})
-	if err != nil {
-		return err
-	}
-	<-s.Done()
-	return s.Err()
-}
-
-// StartCoordinator starts one over a fresh directory.
-func StartCoordinator(t testing.TB) *Coordinator {
-	c := &Coordinator{t: t, dir: t.TempDir(), port: proc.FreePort(t)}
+// StartCoordinator starts one over a fresh directory. It is killed when the test ends.
+func StartCoordinator(t testing.TB, bin string) *Coordinator {
+	c := &Coordinator{t: t, bin: bin, dir: t.TempDir(), port: proc.FreePort(t)}
+	t.Cleanup(func() {
+		c.Kill()
+		if t.Failed() {
+			t.Logf("coordinator log:\n%.4000s", c.log.String())
+		}
+	})
 	c.Start()
 	return c
 }
@@ -68,15 +50,20 @@ func (c *Coordinator) Addr() string { return fmt.Sprintf("127.0.0.1:%d", c.port)
 
 // Start starts the process, again after Kill.
 func (c *Coordinator) Start() {
-	c.child = proc.StartChild(c.t, Role, coordinatorArgs{c.dir, c.Addr(), 500})
+	c.cmd = exec.Command(c.bin, "coord", "--listen", c.Addr(), "--data", c.dir, "--set", "tickTime=500")
+	c.cmd.Stdout, c.cmd.Stderr = &c.log, &c.log
+	if err := c.cmd.Start(); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
-// Kill ends it with SIGKILL.
+// Kill ends it with SIGKILL; one that does not run is no error.
 func (c *Coordinator) Kill() {
-	c.child.Signal(9)
-	for range c.child.Lines {
+	if c.cmd != nil {
+		_ = c.cmd.Process.Kill()
+		_ = c.cmd.Wait()
+		c.cmd = nil
 	}
-	_ = c.child.Wait()
 }
 
 // Cluster is some brokers under one coordinator.
@@ -200,6 +187,24 @@ func (c *Cluster) AwaitWhole(adm *kadm.Client, topic string) {
 	c.Await(adm, topic, "every replica of "+topic+" is in sync", func(ps []kadm.PartitionDetail) bool {
 		return !slices.ContainsFunc(ps, func(p kadm.PartitionDetail) bool { return p.Leader < 0 || len(p.ISR) != len(p.Replicas) })
 	})
+}
+
+// whole says whether all replicas of all topics are in sync, as far as is known now.
+func (c *Cluster) whole(adm *kadm.Client) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	topics, err := adm.ListTopicsWithInternal(ctx)
+	if err != nil {
+		return false
+	}
+	for _, d := range topics {
+		for _, p := range d.Partitions {
+			if p.Leader < 0 || len(p.ISR) != len(p.Replicas) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // SameBytes says how the replicas of a topic's partition differ; nil: they do not. All brokers have to be stopped.

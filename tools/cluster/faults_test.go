@@ -19,7 +19,6 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	proc.RunRole(map[string]func([]byte) error{Role: RunCoordinator})
 	flag.Parse()
 	code := m.Run()
 	proc.Cleanup()
@@ -32,7 +31,7 @@ func TestMain(m *testing.M) {
 func TestFaultsUnderLoad(t *testing.T) {
 	rnd := proc.Random(t, *seed)
 	const topic, partitions = "load", 8
-	coordinator := StartCoordinator(t)
+	coordinator := StartCoordinator(t, proc.Binary(t))
 	c := New(t, proc.Binary(t), 3, coordinator.Addr(), map[string]string{
 		"log.segment.bytes": "1048576", "min.insync.replicas": "2", "default.replication.factor": "3",
 	})

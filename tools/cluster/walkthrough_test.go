@@ -20,7 +20,7 @@ import (
 // TestWalkthrough is the classic way through a replicated topic, once over each kind of coordinator; nothing but
 // its address differs.
 func TestWalkthrough(t *testing.T) {
-	t.Run("Platter's coordinator", func(t *testing.T) { walkthrough(t, StartCoordinator(t).Addr()) })
+	t.Run("Platter's coordinator", func(t *testing.T) { walkthrough(t, StartCoordinator(t, proc.Binary(t)).Addr()) })
 	t.Run("Apache ZooKeeper", func(t *testing.T) {
 		zk, err := realzk.Start(realzk.Options{TickMs: 500})
 		if err != nil {
