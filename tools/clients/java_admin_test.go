@@ -62,6 +62,7 @@ func TestJavaConfigs(t *testing.T) {
 // TestJavaAdministration: Kafka's tools that add partitions, delete records, show directories and producers, and
 // elect leaders.
 func TestJavaAdministration(t *testing.T) {
+	alone(t)
 	cp := kafkaTools(t)
 	b := broker(t, map[string]string{"broker.id": "0"})
 	run(t, nil, proc.Binary(t), "topic", "create", "a", "-p", "2", "-b", b.Addr())
