@@ -71,8 +71,8 @@ func TestColdLaneOfMany(t *testing.T) {
 // A small dirty budget: readers that crowd the disk hold up writeback, and it the appender; the lane leaves it its time.
 func TestAppenderIsNotHeldUp(t *testing.T) {
 	c := claim()
-	c.MemoryBytes = 80 << 20
-	c.Params.Lane.MemoryBytes = 32 << 20
+	c.MemoryBytes = 32 << 20
+	c.Params.Lane.MemoryBytes = 12 << 20
 	quiet := play(t, c, Load{Tail: true})
 	plain := play(t, c, Load{Readers: 16, Tail: true})
 	laned := play(t, c, Load{Readers: 16, Lane: true, Tail: true})
