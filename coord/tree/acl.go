@@ -20,31 +20,42 @@ var Super = zk.ID{Scheme: "super"}
 
 func isWorld(id zk.ID) bool { return id == zk.ID{Scheme: "world", ID: "anyone"} }
 
+// aclBytesMax bounds a list once "auth" has been put in full: it grows with the identities of who asks.
+const aclBytesMax = 1 << 20
+
 // fixACL gives the list that a node gets when who asks for list (PrepRequestProcessor.fixupACL): doubles go, and
 // "auth" becomes the identities that who has proved. Nil: the list is not acceptable.
 func fixACL(list []zk.ACL, who []zk.ID) []zk.ACL {
 	var out []zk.ACL
-	for i, a := range list {
-		if slices.Contains(list[:i], a) {
+	bytes := 0
+	add := func(a zk.ACL) {
+		out = append(out, a)
+		bytes += 12 + len(a.Scheme) + len(a.ID.ID)
+	}
+	seen := make(map[zk.ACL]struct{}, len(list))
+	for _, a := range list {
+		if _, double := seen[a]; double {
 			continue
 		}
+		seen[a] = struct{}{}
 		switch {
-		case isWorld(a.ID):
-			out = append(out, a)
+		case isWorld(a.ID), a.Scheme == "digest" && validDigest(a.ID.ID), a.Scheme == "ip" && validIP(a.ID.ID):
+			add(a)
 		case a.Scheme == "auth":
 			proved := false
 			for _, id := range who {
 				if id.Scheme == "digest" {
 					proved = true
-					out = append(out, zk.ACL{Perms: a.Perms, ID: id})
+					add(zk.ACL{Perms: a.Perms, ID: id})
 				}
 			}
 			if !proved {
 				return nil
 			}
-		case a.Scheme == "digest" && validDigest(a.ID.ID), a.Scheme == "ip" && validIP(a.ID.ID):
-			out = append(out, a)
 		default:
+			return nil
+		}
+		if bytes > aclBytesMax {
 			return nil
 		}
 	}

@@ -40,3 +40,17 @@ func forbidden(r rune) bool {
 	}
 	return false
 }
+
+// lengths counts paths by their length. Whoever looks for the ancestors of a path in a set of paths asks it first: most
+// need not be hashed then, which on a very deep path would take long.
+type lengths map[int]int
+
+func (l lengths) add(path string) { l[len(path)]++ }
+
+func (l lengths) remove(path string) {
+	if l[len(path)]--; l[len(path)] == 0 {
+		delete(l, len(path))
+	}
+}
+
+func (l lengths) has(path string) bool { return l[len(path)] > 0 }

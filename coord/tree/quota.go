@@ -25,6 +25,7 @@ const (
 // all of an entry has been done, since a multi may fail.
 type quotas struct {
 	limited map[string]struct{}
+	lengths lengths // of these
 	moved   []quotaMove
 }
 
@@ -44,12 +45,14 @@ func quotaOf(path, name string) (string, bool) {
 func (t *Tree) quotaLinked(path string) {
 	if of, ok := quotaOf(path, limitsName); ok {
 		t.quotas.limited[of] = struct{}{}
+		t.quotas.lengths.add(of)
 	}
 }
 
 func (t *Tree) quotaUnlinked(path string) {
 	if of, ok := quotaOf(path, limitsName); ok {
 		delete(t.quotas.limited, of)
+		t.quotas.lengths.remove(of)
 	}
 }
 
@@ -59,6 +62,9 @@ func (t *Tree) limit(path string) (string, bool) {
 		return "", false
 	}
 	for at := path; at != ""; at, _ = split(at) {
+		if !t.quotas.lengths.has(at) {
+			continue
+		}
 		if _, ok := t.quotas.limited[at]; ok {
 			return at, true
 		}

@@ -60,7 +60,7 @@ type Result struct {
 func empty() *Tree {
 	return &Tree{
 		acls: map[string]*acl{}, sessions: map[int64]*session{}, reaped: map[string]struct{}{},
-		quotas: quotas{limited: map[string]struct{}{}},
+		quotas: quotas{limited: map[string]struct{}{}, lengths: lengths{}},
 	}
 }
 

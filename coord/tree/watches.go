@@ -35,8 +35,8 @@ type Watches[W comparable] struct {
 	tables    [watchKinds]map[string][]*watcher[W]
 	of        map[W]*watcher[W]
 	bytes     int
-	recursive int    // how many watches are
-	round     uint64 // of telling, so that one change tells a watcher once
+	recursive lengths // of the paths of recursive watches
+	round     uint64  // of telling, so that one change tells a watcher once
 }
 
 // watcher is what one W waits for.
@@ -62,7 +62,7 @@ func watchBytes(path string) int { return 150 + len(path) }
 // NewWatches is an empty table. who tells a watcher's identities: what it may not read it is not told of
 // (CVE-2024-23944).
 func NewWatches[W comparable](who func(W) []zk.ID) *Watches[W] {
-	t := &Watches[W]{who: who, of: map[W]*watcher[W]{}}
+	t := &Watches[W]{who: who, of: map[W]*watcher[W]{}, recursive: lengths{}}
 	for k := range t.tables {
 		t.tables[k] = map[string][]*watcher[W]{}
 	}
@@ -88,10 +88,10 @@ func (t *Watches[W]) Add(kind WatchKind, mode WatchMode, path string, w W) (mine
 		x.bytes += watchBytes(path)
 		t.bytes += watchBytes(path)
 	case was == Recursive:
-		t.recursive--
+		t.recursive.remove(path)
 	}
 	if mode == Recursive {
-		t.recursive++
+		t.recursive.add(path)
 	}
 	x.paths[path] = had.with(kind, mode)
 	return x.bytes, t.bytes
@@ -154,7 +154,7 @@ func (t *Watches[W]) Remove(w W) {
 			if mode := m.of(k); mode != 0 {
 				t.unlist(k, path, x)
 				if mode == Recursive {
-					t.recursive--
+					t.recursive.remove(path)
 				}
 			}
 		}
@@ -189,7 +189,7 @@ func (t *Watches[W]) store(k WatchKind, path string, list []*watcher[W]) {
 func (t *Watches[W]) forget(k WatchKind, path string, x *watcher[W]) {
 	m := x.paths[path]
 	if m.of(k) == Recursive {
-		t.recursive--
+		t.recursive.remove(path)
 	}
 	x.bytes -= watchBytes(path)
 	t.bytes -= watchBytes(path)
@@ -255,11 +255,13 @@ func (t *Watches[W]) trigger(k WatchKind, typ zk.EventType, path string, a *acl,
 		clear(list[len(stay):])
 		t.store(k, path, stay)
 	}
-	if t.recursive == 0 || typ == zk.EventChildrenChanged {
+	if len(t.recursive) == 0 || typ == zk.EventChildrenChanged {
 		return
 	}
 	for at := path; at != "/"; {
-		at = parentOf(at)
+		if at = parentOf(at); !t.recursive.has(at) {
+			continue
+		}
 		for _, x := range t.tables[k][at] {
 			if x.paths[at].of(k) == Recursive {
 				once(x)

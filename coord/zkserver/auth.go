@@ -11,8 +11,12 @@ import (
 	"platter/coord/zk"
 )
 
-// identitiesMax bounds what one connection can prove to be.
-const identitiesMax = 1000
+// identitiesMax and identityBytesMax bound what one connection can prove to be: all of it stands in each of its
+// writes.
+const (
+	identitiesMax    = 64
+	identityBytesMax = 64 << 10
+)
 
 // identities are whom the client has authenticated as: its address at first. Nobody changes the slice.
 func (c *conn) identities() []zk.ID { return *c.who.Load() }
@@ -22,6 +26,13 @@ func (c *conn) addIdentity(id zk.ID) {
 		ids = append(slices.Clip(ids), id)
 		c.who.Store(&ids)
 	}
+}
+
+func identityBytes(ids []zk.ID) (n int) {
+	for i := range ids {
+		n += 8 + len(ids[i].Scheme) + len(ids[i].ID)
+	}
+	return n
 }
 
 // firstIdentities are a connection's address, and with skipACL that it may do everything.
@@ -49,8 +60,9 @@ func (s *Server) authenticate(c *conn, q *request) error {
 	if r.Decode(&d); d.Err() != nil {
 		return d.Err()
 	}
+	ids := c.identities()
 	ok := r.Scheme == "ip" || r.Scheme == "digest" && r.Auth != nil
-	if ok = ok && len(c.identities()) < identitiesMax; !ok {
+	if ok = ok && len(ids) < identitiesMax && identityBytes(ids)+len(r.Auth) < identityBytesMax; !ok {
 		s.stats.authFailed.Add(1)
 		s.log.Warn("coordinator: authentication failed", "peer", c.nc.RemoteAddr(), "scheme", r.Scheme)
 		c.header(q.Xid, 0, zk.AuthFailed)

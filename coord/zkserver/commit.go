@@ -30,7 +30,9 @@ type proposal struct {
 	done func(tree.Result)
 }
 
-func (p *proposal) bytes() int { return proposalBytes + len(p.entry.Body) }
+func (p *proposal) bytes() int {
+	return proposalBytes + len(p.entry.Body) + identityBytes(p.entry.Auth)
+}
 
 // proposals is the queue of writes, and who commits them. There is at most one committer at a time:
 // the goroutine of a connection that found nobody at it, for one batch (so a lone client's write costs

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -209,4 +210,27 @@ func TestManyWatches(t *testing.T) {
 	if _, all := s.watches.Add(tree.WatchData, tree.OneShot, "/", nil); all > 1000 {
 		t.Fatalf("%d bytes of watches are left", all)
 	}
+}
+
+// TestTooManyIdentities: a client that proves to be ever more people is let go, and what it writes stays bounded.
+func TestTooManyIdentities(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk"})
+	for _, user := range []string{"u", strings.Repeat("u", 20_000)} {
+		p := open(t, s, 10_000)
+		failed := false
+		for i := range 2 * identitiesMax {
+			h, _ := p.call(t, zk.OpAuth, zk.AuthRequest{Scheme: "digest", Auth: fmt.Appendf(nil, "%s%d:p", user, i)}.Append(nil))
+			if failed = h.Err == zk.AuthFailed; failed {
+				break
+			}
+			if h, _ := p.call(t, zk.OpSetData, setBody("/", nil, -1)); h.Err != zk.OK {
+				t.Fatal(h.Err)
+			}
+		}
+		if !failed {
+			t.Errorf("%d identities of %d bytes", 2*identitiesMax, len(user))
+		}
+		closed(t, p)
+	}
+	alive(t, s)
 }
