@@ -133,7 +133,7 @@ func (sp *Spindle) backgroundTurn(n int64) (end func()) {
 	if wait == nil {
 		return func() {}
 	}
-	sp.await(id, wait)
+	sp.await(id, wait, WaitMax)
 	sp.mu.Lock()
 	delete(sp.turns, id)
 	given := run

@@ -13,14 +13,14 @@ import (
 // Slow readers leave nothing behind and get their turn beside others.
 func TestSlow(t *testing.T) {
 	s, c, dir := newBench(t, nil)
-	const size = 9*mib + 100
+	const size = 5*mib + 100
 	slow, fast := filepath.Join(dir, "1.log"), filepath.Join(dir, "2.log")
 	want := write(t, c, slow, size)
-	other := write(t, c, fast, 4*size)
+	other := write(t, c, fast, 2*size)
 	c.evict()
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if got := sendAll(t, s, fast, 4*size, mib); !bytes.Equal(got, other) {
+		if got := sendAll(t, s, fast, 2*size, mib); !bytes.Equal(got, other) {
 			t.Error("the other reader's bytes differ")
 		}
 	})
@@ -42,7 +42,7 @@ func TestSlow(t *testing.T) {
 	if have := c.residentBytes(slow); have > page {
 		t.Errorf("%d bytes stay in the cache", have)
 	}
-	if st := s.Stats()[0]; st.BackgroundRuns < 3 || st.Flying != 0 || st.Waiting != 0 {
+	if st := s.Stats()[0]; st.BackgroundRuns < 2 || st.Flying != 0 || st.Waiting != 0 {
 		t.Errorf("%+v", st)
 	}
 }

@@ -36,6 +36,9 @@ import (
 // WaitMax bounds one wait for the lane.
 const WaitMax = 30 * time.Second
 
+// joinMax bounds the wait of those who may hold a lock: a look at a batch costs the disk little.
+const joinMax = time.Second
+
 // Spindle is the schedule of one device. Safe for concurrent use.
 type Spindle struct {
 	name  string
@@ -228,18 +231,22 @@ func (sp *Spindle) admit(t *tracked, f disk.File, pos, n int64, join bool) {
 			sp.wake(id)
 		}
 	})
-	sp.await(id, wait)
+	if join {
+		sp.await(id, wait, joinMax)
+	} else {
+		sp.await(id, wait, WaitMax)
+	}
 }
 
-// await waits for an ask's turn, at most WaitMax.
-func (sp *Spindle) await(id lane.AskID, wait chan struct{}) {
+// await waits for an ask's turn, at most most.
+func (sp *Spindle) await(id lane.AskID, wait chan struct{}, most time.Duration) {
 	select {
 	case <-wait:
 		return
 	default:
 	}
 	over := make(chan struct{})
-	stop := sp.clock.AfterFunc(WaitMax, func() { close(over) })
+	stop := sp.clock.AfterFunc(most, func() { close(over) })
 	defer stop()
 	select {
 	case <-wait:

@@ -202,7 +202,7 @@ func TestColdReadersTakeTurns(t *testing.T) {
 
 func coldReaders(t *testing.T, buffers bool) {
 	s, c, dir := newBench(t, func(p *Params) { p.Buffers = buffers })
-	const readers, size = 6, 12*mib + 777
+	const readers, size = 4, 9*mib + 777
 	want := map[string][]byte{}
 	for i := range readers {
 		path := filepath.Join(dir, fmt.Sprintf("%020d.log", i))
@@ -352,5 +352,27 @@ func filesChange(t *testing.T, buffers bool) {
 	}
 	if n := len(s.files); n != 0 {
 		t.Errorf("%d files are remembered that are gone", n)
+	}
+}
+
+// The end of a file that counts as written lately moves on with it, and ends with time.
+func TestRecent(t *testing.T) {
+	var r recent
+	if _, ok := r.start(0, 1000); ok {
+		t.Error("nothing was written")
+	}
+	for at := int64(0); at <= 100; at++ {
+		r.wrote(at*10, at, 8)
+		pos, ok := r.start(at, 20)
+		if !ok || pos > at*10 || pos < at*10-180 || at > 20 && pos > at*10-80 {
+			t.Fatalf("at %d: from %d, %v", at, pos, ok)
+		}
+	}
+	r.cut(500)
+	if pos, ok := r.start(100, 20); !ok || pos != 500 {
+		t.Errorf("after a cut: %d, %v", pos, ok)
+	}
+	if _, ok := r.start(130, 20); ok {
+		t.Error("it is long ago")
 	}
 }

@@ -3,9 +3,16 @@ package spindle
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"platter/engine/spindle/lane"
 	"platter/io/disk"
+)
+
+const (
+	// dirtyFor is how long the kernel keeps pages dirty (dirty_expire_centisecs), flushedAfter when they are surely written.
+	dirtyFor     = 30 * time.Second
+	flushedAfter = 4 * dirtyFor
 )
 
 // tracked is one .log file, however many have it open.
@@ -21,7 +28,8 @@ type tracked struct {
 	mu    sync.Mutex
 	path  string // "": it was removed
 	opens int    // guarded by Set.mu
-	hot   hot
+	hot   recent // by the bytes that the device has taken: surely in the cache
+	dirty recent // by time: perhaps not on the device
 	// behind is how far what was appended was written behind, behindEnd where the last append ended.
 	behind, behindEnd int64
 }
@@ -46,7 +54,8 @@ func (t *tracked) wrote(pos, n int64) {
 	t.sp.wroteAt.Store(now)
 	t.wroteAt.Store(now)
 	t.mu.Lock()
-	t.hot.wrote(pos, total, t.sp.p.HotBytes)
+	t.hot.wrote(pos, total, t.sp.p.HotBytes/2)
+	t.dirty.wrote(pos, now, int64(dirtyFor))
 	t.mu.Unlock()
 }
 
@@ -63,9 +72,14 @@ func (t *tracked) isHot(pos int64) bool {
 	return ok && pos >= from
 }
 
-// limit is where the lane must stop reading.
+// limit is where the lane must stop reading: it would drop what it has read, and dropping what is dirty flushes it,
+// short.
 func (t *tracked) limit(f disk.File) (int64, error) {
-	if pos, ok := t.hotFrom(); ok {
+	now := int64(t.sp.now())
+	t.mu.Lock()
+	pos, ok := t.dirty.start(now, int64(flushedAfter))
+	t.mu.Unlock()
+	if ok {
 		return pos, nil
 	}
 	return f.Size()
@@ -75,44 +89,42 @@ func (t *tracked) limit(f disk.File) (int64, error) {
 func (t *tracked) cut(size int64) {
 	t.mu.Lock()
 	t.hot.cut(size)
+	t.dirty.cut(size)
 	t.mu.Unlock()
 	t.sp.forget(t, size)
 }
 
-// hot is the end of a file as far as it was written lately, in two generations, so that its start moves on while
-// the file grows. Time is counted in bytes that the device has taken.
-type hot struct {
-	now, old generation
-}
+// recent is the end of a file as far as it was written lately, by some measure that grows: in two generations, so that its
+// start moves on while the file grows.
+type recent struct{ now, old generation }
 
-// generation is the file from from on, whose oldest byte was written when the device had taken since bytes.
+// generation is the file from from on, whose oldest byte was written at at.
 type generation struct {
-	from, since int64
-	valid       bool
+	from, at int64
+	valid    bool
 }
 
-func (h *hot) wrote(pos, total, hotBytes int64) {
-	if !h.now.valid || total-h.now.since > hotBytes/2 {
-		h.old = h.now
-		h.now = generation{from: pos, since: total, valid: true}
+// wrote takes note of a write at pos. A generation lasts for step.
+func (r *recent) wrote(pos, at, step int64) {
+	if !r.now.valid || at-r.now.at > step {
+		r.old = r.now
+		r.now = generation{from: pos, at: at, valid: true}
 	}
 }
 
-func (h *hot) start(total, hotBytes int64) (pos int64, ok bool) {
-	for _, g := range []generation{h.old, h.now} {
-		if g.valid && total-g.since <= hotBytes {
+// start is where the oldest generation begins that is not older than age; ok is false when there is none.
+func (r *recent) start(at, age int64) (pos int64, ok bool) {
+	for _, g := range []generation{r.old, r.now} {
+		if g.valid && at-g.at <= age {
 			return g.from, true
 		}
 	}
 	return 0, false
 }
 
-func (h *hot) cut(size int64) {
-	if h.now.valid && h.now.from > size {
-		h.now.from = size
-	}
-	if h.old.valid && h.old.from > size {
-		h.old.from = size
+func (r *recent) cut(size int64) {
+	for _, g := range []*generation{&r.old, &r.now} {
+		g.from = min(g.from, size)
 	}
 }
 
