@@ -170,10 +170,13 @@ func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error 
 		}
 	}
 	addr, _ := b.o.Config.Value("coordinator.listener")
+	admin, _ := b.o.Config.Value("coordinator.admin.listener")
 	zk, err := zkserver.Start(ctx, zkserver.Config{
 		FS: b.fs, Clock: b.clock, Dir: dir, Addr: addr,
-		TickMs: b.o.Config.Int("coordinator.tick.ms"),
-		Log:    b.o.Log.With("part", "coordinator"),
+		TickMs:          b.o.Config.Int("coordinator.tick.ms"),
+		FourLetterWords: b.o.Config.List("coordinator.four.letter.words"),
+		AdminAddr:       admin,
+		Log:             b.o.Log.With("part", "coordinator"),
 	})
 	if errors.Is(err, disk.ErrLocked) {
 		return fmt.Errorf("coordinator: %s is in use: another broker runs on these data directories", dir)

@@ -133,3 +133,25 @@ func TestCoordRefuses(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestWordsInside: the coordinator inside a broker answers what it is told to, and shows its page where it is told.
+func TestWordsInside(t *testing.T) {
+	b := proc.New(t, proc.Binary(t), t.TempDir())
+	delete(b.Props, "zookeeper.connect")
+	page := fmt.Sprintf("127.0.0.1:%d", proc.FreePort(t))
+	b.Props["coordinator.four.letter.words"], b.Props["coordinator.admin.listener"] = "*", page
+	b.Start()
+	log := waitFor(t, b, "Try next:")
+	c := coordinator{addr: regexp.MustCompile(`coordinator +(127\S+)`).FindStringSubmatch(log)[1]}
+	if mntr := c.word(t, "mntr"); !strings.Contains(mntr, "zk_server_state\tstandalone\n") {
+		t.Error(mntr)
+	}
+	r, err := http.Get("http://" + page + "/commands/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		t.Error(r.Status)
+	}
+}
