@@ -310,6 +310,7 @@ func (b *Broker) openStore(ctx context.Context, p *store.Progress) error {
 		HighWatermark:         b.node.HighWatermark,
 		OnOffline:             b.dirFailed,
 		Hangs:                 diskHangs,
+		BacklogBytesMax:       b.backlogBytes(),
 	}, p)
 	if err != nil {
 		b.spindles.Close()

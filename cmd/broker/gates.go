@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"platter/io/gate"
+	"platter/net/server"
 )
 
 // guardDisks bounds the threads that may be blocked on each disk, before anything is opened on one.
@@ -35,6 +36,15 @@ const hangsAfter = 2 * time.Second
 
 // diskHangs says whether the disk under a data directory answers nothing any more.
 func diskHangs(dir string) bool { return gate.Process.For(dir).Stats().Stalled >= hangsAfter }
+
+// backlogBytes is how much of the memory for requests those may hold that wait for one disk.
+func (b *Broker) backlogBytes() int64 {
+	n := b.o.Config.Int64("queued.max.request.bytes")
+	if n <= 0 {
+		n = server.QueuedRequestBytesDefault
+	}
+	return max(1, n/4)
+}
 
 // startDiskWatch runs watchDisks until the broker stops.
 func (b *Broker) startDiskWatch() {

@@ -39,6 +39,12 @@ func (l *Log) Enqueue(a *Append) {
 		l.finish(a)
 		return
 	}
+	if err := l.o.Backlog.enter(a.bytes); err != nil {
+		a.result.Err = err
+		l.finish(a)
+		return
+	}
+	a.held = a.bytes
 	q := &l.queue
 	q.mu.Lock()
 	q.items = append(q.items, a)
@@ -52,6 +58,8 @@ func (l *Log) Enqueue(a *Append) {
 }
 
 func (l *Log) finish(a *Append) {
+	l.o.Backlog.leave(a.held)
+	a.held = 0
 	if a.result.LogStartOffset < 0 {
 		a.result.LogStartOffset = l.Ends().Start
 	}

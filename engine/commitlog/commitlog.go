@@ -46,6 +46,8 @@ var (
 	ErrOffsetOutOfRange = errors.New("offset out of range")
 	// ErrClosed: the log was closed or deleted.
 	ErrClosed = errors.New("log is closed")
+	// ErrHangs: the disk answers nothing, and enough waits for it already. Nothing was written.
+	ErrHangs = errors.New("the disk does not answer")
 	// ErrOffline: the data directory failed; the log serves nothing until restart.
 	ErrOffline = errors.New("data directory is offline")
 	// ErrOutOfOrderSequence, ErrInvalidProducerEpoch: idempotence (KIP-98, KIP-360).
@@ -84,6 +86,7 @@ type Append struct {
 
 	result Appended
 	bytes  int64
+	held   int64 // of the backlog
 }
 
 // Appended is the outcome of an Append. Err nil: the batches are written, and synced when

@@ -33,6 +33,8 @@ type Options struct {
 	// the next Open begins it anew. nil: FS.Remove.
 	Remove func(path string) error
 
+	// Backlog is shared by the logs of one disk; nil: no bound.
+	Backlog *Backlog
 	// Depths counts the vectored writes, when set.
 	Depths *Depths
 	// Progress, when set, is told of growth: bytes that will be scanned, bytes that have been.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"platter/engine/checkpoint"
+	"platter/engine/commitlog"
 	"platter/io/atomicfile"
 	"platter/io/disk"
 	"platter/io/handles"
@@ -40,6 +41,8 @@ type dataDir struct {
 	work  background // syncs of sealed segments and the like
 	loops sync.WaitGroup
 	space spaceOf
+	// backlog is of all appends to the directory; nil: not bounded.
+	backlog *commitlog.Backlog
 	// failing is what is still to be done once the directory has failed; nothing is begun once released.
 	failing  sync.WaitGroup
 	failMu   sync.Mutex

@@ -92,6 +92,12 @@ func newStore(c Config) (*Store, error) {
 		d := newDataDir(c.FS, path, i)
 		d.files = handles.New(c.FS, max(filesMin, c.OpenFilesMax/len(c.Dirs)))
 		d.work.serial = c.serial
+		if c.BacklogBytesMax > 0 {
+			d.backlog = &commitlog.Backlog{BytesMax: c.BacklogBytesMax}
+			if c.Hangs != nil {
+				d.backlog.Hangs = func() bool { return c.Hangs(path) }
+			}
+		}
 		s.dirs, s.work = append(s.dirs, d), append(s.work, &d.work)
 	}
 	return s, nil
@@ -288,6 +294,7 @@ func (s *Store) options(d *dataDir, tp TP, c commitlog.Config) commitlog.Options
 		Dir: d.join(dirName(tp)), Topic: tp.Topic, Partition: tp.Partition, Config: c,
 		Growth:    &growth,
 		Depths:    &s.depths,
+		Backlog:   d.backlog,
 		Remove:    func(path string) error { return s.retired(d, path) },
 		OnIOError: func(cause error) { s.failDir(d, fmt.Errorf("%s: %w", tp, cause)) },
 		LowerRecoveryPoint: func(offset int64) error {

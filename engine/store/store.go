@@ -108,6 +108,8 @@ type Config struct {
 	ScrubBytesPerSecond int64
 	// TopicConfig gives a topic's settings; called for each log that is opened. nil: the defaults.
 	TopicConfig func(topic string) commitlog.Config
+	// BacklogBytesMax bounds what appends that wait for one directory's disk hold in memory; 0: nothing does.
+	BacklogBytesMax int64
 	// Hangs says whether the disk of a directory answers nothing any more; nil: none does that.
 	Hangs func(dir string) bool
 	// HighWatermark bounds retention; nil result: nothing is replicated yet.

@@ -4,10 +4,12 @@ package psync
 
 import (
 	"path/filepath"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
 	"platter/io/disk"
+	"platter/io/gate"
 	"platter/io/internal/hostfs"
 )
 
@@ -26,22 +28,30 @@ var fileSystems = map[int64]string{
 
 // Caps probes the file system of path once.
 func (fs *FS) Caps(path string) disk.Caps {
-	dir := hostfs.ExistingParent(path)
+	g := gate.Process.For(path)
+	g.Enter(gate.Read)
+	defer g.Leave(gate.Read)
 	var st unix.Stat_t
-	if err := unix.Stat(dir, &st); err != nil {
-		return disk.Caps{FileSystem: "unknown"}
+	for dir := hostfs.ExistingParent(path); ; dir = filepath.Dir(dir) {
+		if err := unix.Stat(dir, &st); err != nil {
+			return disk.Caps{FileSystem: "unknown"}
+		}
+		if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			return fs.capsOf(uint64(st.Dev), dir)
+		}
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return fs.Caps(filepath.Dir(dir))
-	}
+}
+
+// capsOf probes a device once; meanwhile those who ask of it wait, and nobody else does.
+func (fs *FS) capsOf(dev uint64, dir string) disk.Caps {
 	fs.capsMu.Lock()
-	defer fs.capsMu.Unlock()
-	c, known := fs.caps[uint64(st.Dev)]
-	if !known {
-		c = probe(dir)
-		fs.caps[uint64(st.Dev)] = c
+	once := fs.caps[dev]
+	if once == nil {
+		once = sync.OnceValue(func() disk.Caps { return probe(dir) })
+		fs.caps[dev] = once
 	}
-	return c
+	fs.capsMu.Unlock()
+	return once()
 }
 
 // probe asks by doing, on a file without a name (O_TMPFILE). Where that cannot be made, only what every

@@ -30,8 +30,8 @@ const (
 type FS struct {
 	hostfs.Paths
 
-	capsMu sync.Mutex // held while a device is probed
-	caps   map[uint64]disk.Caps
+	capsMu sync.Mutex
+	caps   map[uint64]func() disk.Caps // by device; the first call probes
 
 	keeps sync.Map                         // devices that refuse RWF_DONTCACHE
 	send  atomic.Pointer[disk.SendOptions] // never nil; Method is a definite one
@@ -44,7 +44,7 @@ var (
 
 // New returns the backend.
 func New() *FS {
-	fs := &FS{caps: map[uint64]disk.Caps{}}
+	fs := &FS{caps: map[uint64]func() disk.Caps{}}
 	fs.send.Store(&disk.SendOptions{Method: disk.SendFile, CopyBytesMax: disk.SendCopyBytesMax})
 	return fs
 }

@@ -15,6 +15,7 @@ import (
 	"platter/io/disk"
 	"platter/io/handles"
 	rcore "platter/replication/core"
+	"platter/replication/host"
 	"platter/replication/replica"
 )
 
@@ -71,6 +72,8 @@ var table = []struct {
 	{commitlog.ErrOffsetOutOfRange, OffsetOutOfRange},
 	{commitlog.ErrClosed, NotLeaderOrFollower}, // deleted or moved: the client asks for metadata again
 	{commitlog.ErrOffline, KafkaStorageError},
+	{commitlog.ErrHangs, KafkaStorageError}, // retriable, and nothing was written
+	{host.ErrHangs, KafkaStorageError},
 	{commitlog.ErrOutOfOrderSequence, OutOfOrderSequenceNumber},
 	{commitlog.ErrInvalidProducerEpoch, InvalidProducerEpoch},
 	{commitlog.ErrTransactional, TransactionalIDAuthorizationFailed}, // fatal, never retriable

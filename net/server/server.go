@@ -55,13 +55,16 @@ type Config struct {
 	ConnectionsOverrides  map[string]int // max.connections.per.ip.overrides, by address
 	Reply                 frame.Options  // io.send.copy.bytes.max
 	QueuedRequestsMax     int            // queued.max.requests: unanswered requests of one connection, default 500
-	QueuedRequestBytesMax int64          // queued.max.request.bytes: frames of all connections, default or -1: 512 MiB
+	QueuedRequestBytesMax int64          // queued.max.request.bytes: frames of all connections, default or -1: QueuedRequestBytesDefault
 	TransferMin           int64          // bytes a second that a frame must come and a reply must go with, default 16 KiB
 	TransferGrace         time.Duration  // what each transfer gets on top, default 30 s
 	DrainMax              time.Duration  // how long Close lets requests finish, default 5 s
 
 	starvedMax time.Duration // for tests
 }
+
+// QueuedRequestBytesDefault is what the frames of all connections may take where nothing else is said.
+const QueuedRequestBytesDefault = 512 << 20
 
 // Handler answers requests; net/api has the broker's.
 type Handler interface {
@@ -129,7 +132,7 @@ func (c *Config) setDefaults() {
 	setDefault(&c.IdleMax, 10*time.Minute)
 	setDefault(&c.QueuedRequestsMax, 500)
 	if c.QueuedRequestBytesMax <= 0 {
-		c.QueuedRequestBytesMax = 512 << 20
+		c.QueuedRequestBytesMax = QueuedRequestBytesDefault
 	}
 	setDefault(&c.TransferMin, 16<<10)
 	setDefault(&c.TransferGrace, 30*time.Second)

@@ -3,6 +3,7 @@ package hang
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sys/unix"
 
@@ -33,14 +35,17 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	inFlight    = 12_000
-	threadsMax  = 500
-	memoryMax   = 2 << 30
-	partitions  = 32 // half of them on the disk that will hang
-	batchBytes  = 32 << 10
-	batchCount  = 96 // in each partition, before
-	fetchBytes  = 48 << 10
-	measureTime = 2 * time.Second
+	inFlight   = 12_000
+	threadsMax = 500
+	memoryMax  = 2 << 30
+	partitions = 32 // half of them on the disk that will hang
+	batchBytes = 32 << 10
+	// The appends that will hang are more than the memory for all requests.
+	requestBytes = 64 << 20
+	hungBytes    = 2 * requestBytes / (inFlight / 2)
+	batchCount   = 96 // in each partition, before
+	fetchBytes   = 48 << 10
+	measureTime  = 2 * time.Second
 )
 
 // TestHang is acceptance point 5 of the I/O layer: 12,000 fetches and appends on a disk that hangs leave the process
@@ -114,6 +119,8 @@ func start(t *testing.T, l *lab.Lab, backend string) *victim {
 	b.Props["log.flush.offset.checkpoint.interval.ms"] = "500"
 	b.Props["replica.high.watermark.checkpoint.interval.ms"] = "500"
 	b.Props["log.segment.delete.delay.ms"] = "0"
+	b.Props["queued.max.request.bytes"] = fmt.Sprint(requestBytes)
+	b.Props["socket.request.max.bytes"] = "1048576"
 	b.Launch()
 	if err := b.WaitReady(60 * time.Second); err != nil {
 		if strings.Contains(b.Log(), "not in this build") || strings.Contains(b.Log(), "io_uring") {
@@ -441,7 +448,7 @@ func (v *victim) flood() *wave {
 	fetchers := int(min(inFlight/2, limit.Cur/3-producers))
 	w := &wave{each: inFlight / 2 / producers}
 	rng := rand.New(rand.NewPCG(1, 1))
-	batch := records(v.t, 1000)
+	batch := records(v.t, hungBytes)
 	connect := func() *peer {
 		p, err := dial(v.Addr())
 		check(v.t, err)
@@ -451,9 +458,17 @@ func (v *victim) flood() *wave {
 	for range producers {
 		p := connect()
 		w.produces = append(w.produces, p)
+		var to []partition
 		for range w.each {
-			check(v.t, p.send(produce(v.hung[rng.IntN(len(v.hung))], batch)))
+			to = append(to, v.hung[rng.IntN(len(v.hung))])
 		}
+		go func() { // the broker need not take them all at once
+			for _, at := range to {
+				if err := p.send(produce(at, batch)); err != nil {
+					return
+				}
+			}
+		}()
 	}
 	for i := range inFlight / 2 {
 		if i < fetchers {
@@ -470,11 +485,15 @@ func (w *wave) answered(t *testing.T) {
 	t.Helper()
 	limit := time.Now().Add(2 * answerLimit)
 	var wg sync.WaitGroup
-	var good, bad atomic.Int64
+	var good, refused, bad atomic.Int64
 	var example atomic.Pointer[error]
 	count := func(err error) {
-		if err == nil {
+		switch {
+		case err == nil:
 			good.Add(1)
+			return
+		case errors.Is(err, kerr.KafkaStorageError): // retriable: enough waits for that disk already
+			refused.Add(1)
 			return
 		}
 		bad.Add(1)
@@ -492,13 +511,16 @@ func (w *wave) answered(t *testing.T) {
 	for _, p := range w.produces {
 		wg.Go(func() {
 			_ = p.SetDeadline(limit)
-			for range p.sent {
+			for range w.each {
 				count(p.produced())
 			}
 		})
 	}
 	wg.Wait()
-	t.Logf("%d answered, %d failed", good.Load(), bad.Load())
+	t.Logf("%d done, %d appends refused, since enough of them waited for that disk, %d failed", good.Load(), refused.Load(), bad.Load())
+	if good.Load() < inFlight/2 {
+		t.Errorf("only %d of %d requests were done", good.Load(), inFlight)
+	}
 	if e := example.Load(); e != nil {
 		t.Errorf("%d of %d requests failed, the first with: %v", bad.Load(), inFlight, *e)
 	}
