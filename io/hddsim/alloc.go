@@ -42,16 +42,18 @@ func (s *space) take(goal, n int64) (span, bool) {
 	if i := s.find(goal); goal >= 0 && i < len(s.free) && s.free[i].pos <= goal {
 		return s.cut(i, span{goal, min(n, s.free[i].end()-goal)}), true
 	}
+	if len(s.free) == 0 {
+		return span{}, false
+	}
+	from := s.find(s.cursor)
 	for _, least := range []int64{min(n, small), 1} {
-		from := s.find(s.cursor)
-		for k := range s.free {
-			i := (from + k) % len(s.free)
-			f := s.free[i]
-			if k == 0 && f.pos < s.cursor {
+		for k := range len(s.free) + 1 { // the first one twice: behind the cursor, and in the end whole
+			f := s.free[(from+k)%len(s.free)]
+			if k == 0 && from < len(s.free) && f.pos < s.cursor {
 				f = span{s.cursor, f.end() - s.cursor}
 			}
 			if f.len >= least {
-				got := s.cut(i, span{f.pos, min(n, f.len)})
+				got := s.cut((from+k)%len(s.free), span{f.pos, min(n, f.len)})
 				s.cursor = got.end()
 				return got, true
 			}
