@@ -57,6 +57,7 @@ func Run(ctx context.Context, o Options) error {
 		o.Log.Info("only this machine can connect: clientPortAddress opens the port to others")
 	}
 	o.ready(s, time.Since(started))
+	go heap.ForgetStart()
 	select {
 	case <-ctx.Done():
 		o.Log.Info("stopping")
