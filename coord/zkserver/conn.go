@@ -20,6 +20,10 @@ const (
 	// behind writes can reach, ends a connection whose client does not read.
 	outBytesSoft = 64 << 10
 	outBytesMax  = 32 << 20
+	// backlogBytesMin is from where on a connection's output counts as a backlog; together they may be
+	// backlogBytesMax, or the one that grows is closed.
+	backlogBytesMin = 1 << 20
+	backlogBytesMax = 128 << 20
 	// outBytesKept is the largest output buffer that an idle connection keeps.
 	outBytesKept = 16 << 10
 )
@@ -47,6 +51,7 @@ type conn struct {
 
 	omu      sync.Mutex
 	out      []byte // frames to send
+	counted  int64  // of out, in the server's backlog
 	spare    []byte
 	flushing bool // somebody sends: out is theirs to take
 	last     bool // close once out is sent
@@ -155,9 +160,18 @@ func (c *conn) frame(body func([]byte) []byte) {
 	before := len(c.out)
 	c.out = zk.AppendFrame(c.out, body)
 	c.stats.replied(len(c.out) - before - 4)
-	if len(c.out) > outBytesMax {
+	if len(c.out) > backlogBytesMin && c.overdrawn() {
+		c.server.log.Warn("coordinator: connection closed: its client does not read", "peer", c.nc.RemoteAddr(), "bytes", len(c.out))
 		c.closeLocked()
 	}
+}
+
+// overdrawn counts a long output into the backlog of all, and reports whether it, or that, is too much.
+func (c *conn) overdrawn() bool {
+	n := int64(len(c.out))
+	all := c.server.backlog.Add(n - c.counted)
+	c.counted = n
+	return n > outBytesMax || all > backlogBytesMax
 }
 
 func (c *conn) event(typ zk.EventType, path string) {
@@ -242,10 +256,11 @@ func (c *conn) sendNow() {
 // it, and somebody must go on; it is still flushing.
 func (c *conn) send(write func([]byte) (int, error)) bool {
 	for len(c.out) > 0 && !c.closed {
-		buf := c.out
-		c.out, c.spare = c.spare[:0], nil
+		buf, counted := c.out, c.counted
+		c.out, c.spare, c.counted = c.spare[:0], nil, 0
 		c.omu.Unlock()
 		n, err := write(buf)
+		c.server.backlog.Add(-counted)
 		c.omu.Lock()
 		switch {
 		case err != nil:
@@ -273,6 +288,8 @@ func (c *conn) close() {
 func (c *conn) closeLocked() {
 	if !c.closed {
 		c.closed, c.out = true, nil
+		c.server.backlog.Add(-c.counted)
+		c.counted = 0
 		c.nc.Close()
 	}
 }

@@ -132,6 +132,7 @@ type Server struct {
 	stats    stats
 
 	outstanding   atomic.Int64 // writes that wait for the committer
+	backlog       atomic.Int64 // bytes of long outputs, that clients have not read
 	snapshotting  atomic.Bool
 	quotaWarnedMs atomic.Int64 // tracker time
 	traceMask     atomic.Int64

@@ -39,6 +39,20 @@ func (t *target) close() {
 	t.ctl.NC.Close()
 }
 
+// call asks on the controlling session, on a new one where that has been lost.
+func (t *target) call(op int32, body zkwire.Body) (zkwire.Reply, error) {
+	r, _, err := t.ctl.Call(op, body)
+	if err == nil {
+		return r, nil
+	}
+	t.ctl.NC.Close()
+	if t.ctl, err = zkwire.Open(t.addr, t.longMs); err != nil {
+		return r, err
+	}
+	r, _, err = t.ctl.Call(op, body)
+	return r, err
+}
+
 // peer is one session of a world.
 type peer struct {
 	name string
@@ -73,7 +87,7 @@ func (t *target) play(steps []Step) ([]string, error) {
 		}
 		w.peers = append(w.peers, p)
 	}
-	r, _, err := t.ctl.Call(zkwire.OpCreate, zkwire.Create(w.root, nil, 0))
+	r, err := t.call(zkwire.OpCreate, zkwire.Create(w.root, nil, 0))
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +334,7 @@ func (w *world) ghost(s *Step) error {
 	}
 	g.NC.Close()
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		r, _, err := w.t.ctl.Call(zkwire.OpExists, zkwire.PathWatch(w.root+"~ghost", false))
+		r, err := w.t.call(zkwire.OpExists, zkwire.PathWatch(w.root+"~ghost", false))
 		if err != nil {
 			return err
 		}
