@@ -147,7 +147,7 @@ func (b *Broker) stop() error {
 	for len(b.stops) > 0 {
 		s := b.stops[len(b.stops)-1]
 		b.stops = b.stops[:len(b.stops)-1]
-		if err := s.stop(ctx); err != nil {
+		if err := patiently(func() error { return s.stop(ctx) }); err != nil {
 			b.o.Log.Error("stopping "+s.what, "err", err)
 			if first == nil {
 				first = fmt.Errorf("stopping %s: %w", s.what, err)

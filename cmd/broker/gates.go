@@ -2,6 +2,8 @@ package broker
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"platter/io/gate"
@@ -44,6 +46,31 @@ func (b *Broker) backlogBytes() int64 {
 		n = server.QueuedRequestBytesDefault
 	}
 	return max(1, n/4)
+}
+
+// stopPatience is how long a disk answers nothing before a broker that stops goes on without it. What is on the others is
+// closed cleanly; the directory on that one recovers at the next start.
+const stopPatience = 10 * time.Second
+
+var errDiskHangs = errors.New("a disk answers nothing, so it was not waited for")
+
+// patiently waits for a step of stopping, unless a disk holds it up for good.
+func patiently(step func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- step() }()
+	began := time.Now()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(stalledLook):
+		}
+		for _, s := range gate.Process.Stats() {
+			if s.Stalled >= stopPatience && time.Since(began) >= stopPatience {
+				return fmt.Errorf("%w: %s", errDiskHangs, s.Name)
+			}
+		}
+	}
 }
 
 // startDiskWatch runs watchDisks until the broker stops.

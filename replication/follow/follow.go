@@ -19,6 +19,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -93,6 +94,7 @@ type Manager struct {
 	closed   bool
 	fetchers map[lane]*fetcher
 	where    map[store.TP]*fetcher
+	dirs     map[string]int // data directories, numbered as they come
 }
 
 // lane is one fetcher of a leader.
@@ -103,7 +105,7 @@ type lane struct {
 
 // New makes a manager without anything to fetch.
 func New(c Config) *Manager {
-	m := &Manager{cfg: c, fetchers: map[lane]*fetcher{}, where: map[store.TP]*fetcher{}}
+	m := &Manager{cfg: c, fetchers: map[lane]*fetcher{}, where: map[store.TP]*fetcher{}, dirs: map[string]int{}}
 	m.life, m.end = context.WithCancel(context.Background())
 	return m
 }
@@ -117,7 +119,7 @@ func (m *Manager) Follow(tp store.TP, id store.UUID, r *replica.Replica) {
 		m.leave(tp)
 		return
 	}
-	l := lane{at.Leader, int(hash(tp) % uint32(max(m.cfg.Fetchers, 1)))}
+	l := lane{at.Leader, m.lane(tp, r)}
 	f := m.fetchers[l]
 	if old := m.where[tp]; old != nil && old != f {
 		old.drop(tp)
@@ -129,6 +131,22 @@ func (m *Manager) Follow(tp store.TP, id store.UUID, r *replica.Replica) {
 	}
 	m.where[tp] = f
 	f.put(&part{tp: tp, id: id, r: r, epoch: at.LeaderEpoch})
+}
+
+// lane is which of a leader's lanes fetches a partition. Each data directory has its own, so that a disk that hangs holds up what is
+// written to it alone. mu is held.
+func (m *Manager) lane(tp store.TP, r *replica.Replica) int {
+	dir := ""
+	if log := r.Log(); log != nil {
+		dir = filepath.Dir(log.Dir())
+	}
+	n, known := m.dirs[dir]
+	if !known {
+		n = len(m.dirs)
+		m.dirs[dir] = n
+	}
+	each := max(m.cfg.Fetchers, 1)
+	return n*each + int(hash(tp)%uint32(each))
 }
 
 // Leave stops fetching for a partition.

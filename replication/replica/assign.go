@@ -84,10 +84,24 @@ func (r *Replica) stop() []*op {
 	return r.settle(core.Work{Lost: true})
 }
 
-// SetConfig gives the topic's new settings.
+// SetConfig gives the topic's new settings. It does not wait for a change of roles or a fetch that is under way, which a disk may
+// hold up: then the settings count right after it.
 func (r *Replica) SetConfig(c commitlog.Config, minISR int) {
 	r.log.SetConfig(c)
-	r.assigning.Lock() // a view is made anew from the one before
+	r.minISR.Store(int64(minISR))
+	if r.assigning.TryLock() { // a view is made anew from the one before
+		r.takeMinISR()
+		return
+	}
+	go func() {
+		r.assigning.Lock()
+		r.takeMinISR()
+	}()
+}
+
+// takeMinISR takes over what SetConfig was told last, and unlocks assigning.
+func (r *Replica) takeMinISR() {
+	minISR := int(r.minISR.Load())
 	r.mu.Lock()
 	ready := r.settle(r.core.SetConfig(minISR, core.Written))
 	v := *r.view.Load()

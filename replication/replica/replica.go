@@ -92,6 +92,8 @@ type Replica struct {
 
 	view atomic.Pointer[view]
 	hw   atomic.Int64
+	// minISR is what SetConfig was told last; core has it once assigning was held.
+	minISR atomic.Int64
 
 	assigning sync.Mutex // Assign and Stop, one at a time
 	mu        sync.Mutex // what follows; never held over I/O or a callback

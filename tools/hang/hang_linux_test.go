@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,10 +78,12 @@ func TestHang(t *testing.T) {
 			check(t, l.SetInstant(true))
 			w.answered(t)
 			h.produceTo(h.hung[0])
-			if i == 0 {
-				h.awaitGone(doomed)
+			if i > 0 {
+				h.Stop()
+				return
 			}
-			h.Stop()
+			h.awaitGone(doomed)
+			h.stopWhileHung()
 		})
 	}
 }
@@ -358,6 +361,25 @@ func (v *victim) everythingElseWorks(patient bool) {
 		now, err := os.ReadFile(mark)
 		return err == nil && string(now) != string(before)
 	})
+}
+
+// stopWhileHung ends the broker while its disk hangs: the other directory is closed cleanly.
+func (v *victim) stopWhileHung() {
+	v.t.Helper()
+	check(v.t, v.lab.Stop())
+	p, err := dial(v.Addr())
+	check(v.t, err)
+	defer p.Close()
+	for _, at := range v.hung {
+		check(v.t, p.send(produce(at, records(v.t, hungBytes))))
+	}
+	v.Signal(syscall.SIGTERM)
+	eventually(v.t, "the other directory is closed cleanly", func() bool {
+		_, err := os.Stat(filepath.Join(v.Dir, "data", ".kafka_cleanshutdown"))
+		return err == nil
+	})
+	check(v.t, v.lab.Resume())
+	_ = v.Wait(answerLimit) // it may have given up on the disk, which is told by its exit status
 }
 
 // lists says whether the broker knows a topic.

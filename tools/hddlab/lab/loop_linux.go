@@ -97,6 +97,7 @@ func (d *loopDevice) tune() error {
 	}{
 		{"rotational", "1", true},
 		{"max_sectors_kb", strconv.Itoa(requestBytesMax >> 10), false},
+		{"read_ahead_kb", "128", false},     // every disk's default; a loop device has a multiple of its request
 		{"scheduler", "mq-deadline", false}, // what a rotational disk gets by itself
 	} {
 		err := os.WriteFile(filepath.Join(d.sys(), "queue", set.name), []byte(set.value), 0)
