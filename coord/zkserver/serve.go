@@ -81,6 +81,8 @@ func (s *Server) serveFrames(c *conn) error {
 	}
 }
 
+var errNoToken = errors.New("a SASL request without a token")
+
 // dispatch answers one request, or queues it. last: no other one has come behind it yet.
 func (s *Server) dispatch(c *conn, frame []byte, atMs int64, last bool) error {
 	d := zk.NewDecoder(frame)
@@ -94,7 +96,10 @@ func (s *Server) dispatch(c *conn, frame []byte, atMs int64, last bool) error {
 	case q.Op == zk.OpAuth:
 		return s.authenticate(c, &q)
 	case q.Op == zk.OpSASL:
-		// Without SASL the real server answers any token with none.
+		// Without SASL the real server answers any token with none, and falls over a request without one.
+		if token := d.Buffer(); token == nil {
+			return errNoToken
+		}
 		c.reply(zk.ReplyHeader{Xid: q.Xid}, func(b []byte) []byte { return zk.AppendBuffer(b, nil) })
 		return nil
 	case isWrite(&q):

@@ -235,7 +235,9 @@ func (g *generator) setWatches() Request {
 
 // odd is a request that no sound client sends. It stands last: a server may close on it.
 func (g *generator) odd() Request {
-	switch g.r.IntN(9) {
+	switch g.r.IntN(10) {
+	case 9:
+		return Request{Op: "sasl", Data: pick(g, "", "token"), Null: g.one(3)}
 	case 8: // flags that do not suit the operation. With a bad TTL they kill Apache's server.
 		r := Request{Op: pick(g, "createContainer", "createTTL"), Path: g.path(), N: pick[int32](g, 0, 1, 2, 4), TTL: 1 << 30}
 		return r
