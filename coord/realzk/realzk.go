@@ -135,7 +135,7 @@ func (s *Server) run(java string, o Options) error {
 		return err
 	}
 	// The shell ends the server when the pipe closes: also when this process dies without a word.
-	args := []string{"-c", `"$@" >server.log 2>&1 </dev/null & echo $!; cat; kill -9 $!`, "sh", java,
+	args := []string{"-c", `"$@" >server.log 2>&1 </dev/null & echo $!; cat; kill -9 $! 2>/dev/null; wait $! 2>/dev/null`, "sh", java,
 		fmt.Sprintf("-Xmx%dm", o.HeapMB)}
 	args = append(args, o.JVM...)
 	args = append(args, "-cp", o.Dir+":"+o.Jars, "org.apache.zookeeper.server.quorum.QuorumPeerMain", file)

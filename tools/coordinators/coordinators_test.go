@@ -14,6 +14,9 @@ import (
 // It is the longest that is negotiated.
 const longSessionMs = 20 * proc.CoordinatorTickMs
 
+// shortSessionMs is waited out by some tests, and yet long enough for a busy machine.
+const shortSessionMs = 8 * proc.CoordinatorTickMs
+
 var errStill = errors.New("the broker is still registered")
 
 // TestKilled: after kill -9 the broker ends its old session, which nobody else would for longSessionMs, and
@@ -68,7 +71,7 @@ func TestCoordinatorKilled(t *testing.T) {
 // TestExpired: a broker that was frozen for too long has lost its session; it registers anew by itself, and reads
 // what it missed.
 func TestExpired(t *testing.T) {
-	overEach(t, 2*proc.CoordinatorTickMs, func(t *testing.T, s *site) {
+	overEach(t, shortSessionMs, func(t *testing.T, s *site) {
 		s.Start()
 		s.createTopic("t")
 		if s.outside == nil {
@@ -99,7 +102,7 @@ func TestExpired(t *testing.T) {
 func suspendedTogether(t *testing.T, s *site) {
 	before := s.registered(s.zk(), 0)
 	s.Signal(syscall.SIGSTOP)
-	time.Sleep(4 * 2 * proc.CoordinatorTickMs * time.Millisecond) // of the world's time, not of theirs
+	time.Sleep(2 * shortSessionMs * time.Millisecond) // of the world's time, not of theirs
 	s.Signal(syscall.SIGCONT)
 	s.createTopic("later")
 	s.roundTrip("later", "after")
@@ -110,7 +113,7 @@ func suspendedTogether(t *testing.T, s *site) {
 
 // TestFrozenCoordinator: one that was suspended gives the sessions of the living their full time.
 func TestFrozenCoordinator(t *testing.T) {
-	s := prepare(t, proc.Alone, 2*proc.CoordinatorTickMs)
+	s := prepare(t, proc.Alone, shortSessionMs)
 	s.Start()
 	s.createTopic("t")
 	s.roundTrip("t", "before")
@@ -120,7 +123,7 @@ func TestFrozenCoordinator(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.roundTrip("t", "meanwhile")
-	time.Sleep(4 * 2 * proc.CoordinatorTickMs * time.Millisecond)
+	time.Sleep(2 * shortSessionMs * time.Millisecond)
 	if err := s.outside.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (c *Coordinator) Start() error {
 		return err
 	}
 	// The shell ends the coordinator when the pipe closes: also when this process dies without a word.
-	c.cmd = exec.Command("sh", "-c", `"$@" >>log 2>&1 </dev/null & echo $!; cat; kill -9 $!`, "sh", c.bin, "coord",
+	c.cmd = exec.Command("sh", "-c", `"$@" >>log 2>&1 </dev/null & echo $!; cat; kill -9 $! 2>/dev/null; wait $! 2>/dev/null`, "sh", c.bin, "coord",
 		"--listen", c.Addr, "--data", filepath.Join(c.dir, "data"), "--set", fmt.Sprint("tickTime=", CoordinatorTickMs),
 		"--set", "maxClientCnxns=0", "--set", "admin.enableServer=false")
 	c.cmd.Dir = c.dir
