@@ -34,6 +34,7 @@ disk, and are removed at the end, also after Ctrl-C.`,
   platter bench produce    the broker's produce beside them
   platter bench fetch
   platter bench depth      how many batches a write to a log takes
+  platter bench replication  what three replicas cost over one
   platter bench io         the I/O backends against each other, on your disk`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -43,7 +44,7 @@ disk, and are removed at the end, also after Ctrl-C.`,
 			cmd.SetContext(ctx)
 		},
 	}
-	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchDepth(), newBenchIO(), newBenchRestart(), newBenchFootprint(), newBenchBare(), newBenchCold(), newBenchPartitions())
+	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchDepth(), newBenchReplication(), newBenchIO(), newBenchRestart(), newBenchFootprint(), newBenchBare(), newBenchCold(), newBenchPartitions())
 	return cmd
 }
 

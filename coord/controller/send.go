@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -218,13 +219,19 @@ func (t *term) push() (again bool) {
 	for _, p := range t.core.pushes() {
 		h := t.header(p.to)
 		s := t.c.sender(p.to)
-		if p.lead != nil {
-			p.lead.Header = h
-			sent = append(sent, sending{s, s.send(&message{lead: p.lead})})
-		}
 		p.update.Header = h
 		p.update.Update.ControllerID, p.update.Update.ControllerEpoch = h.ControllerID, h.ControllerEpoch
-		sent = append(sent, sending{s, s.send(&message{update: p.update})})
+		words := []*message{{update: p.update}}
+		if p.lead != nil {
+			p.lead.Header = h
+			words = append(words, &message{lead: p.lead})
+			if !p.lead.Full { // else a broker that has just come would not know where the leaders are that it follows
+				slices.Reverse(words)
+			}
+		}
+		for _, m := range words {
+			sent = append(sent, sending{s, s.send(m)})
+		}
 	}
 	t.await(sent)
 	return t.readAnswers()
