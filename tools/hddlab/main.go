@@ -23,6 +23,7 @@ import (
 
 func main() {
 	if len(os.Args) == 4 && os.Args[1] == lab.DaemonArg {
+		lab.RealTime()
 		os.Exit(status(daemon(os.Args[2], os.Args[3] == "owned")))
 	}
 	os.Exit(status(command().Execute()))

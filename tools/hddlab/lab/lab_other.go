@@ -48,3 +48,6 @@ func (l *Lab) Stats() (Stats, error) { return Stats{}, errLinux }
 
 // Down is Stop.
 func (l *Lab) Down(bool) error { return errLinux }
+
+// RealTime does nothing.
+func RealTime() {}
