@@ -145,7 +145,14 @@ func (t *tracker) revive(id int64) {
 	}
 }
 
-func (x *session) deadlineMs() int64 { return x.heardMs.Load() + int64(x.timeoutMs.Load()) }
+func (x *session) deadlineMs() int64 {
+	timeoutMs := int64(x.timeoutMs.Load())
+	return x.heardMs.Load() + timeoutMs + graceMs(timeoutMs)
+}
+
+// graceMs is what a session has beyond its timeout. The real server ends one up to a tick late, and clients have come
+// to live with it; here it is never more than a tenth of the timeout, less what telling of it may take.
+func graceMs(timeoutMs int64) int64 { return max(timeoutMs/10-100, 0) }
 
 // sweep proposes the close of every session whose deadline has passed, and tells how long to wait
 // until the next sweep.
