@@ -153,16 +153,32 @@ func (c ColdDir) evict(dir string) error {
 			if err != nil {
 				return err
 			}
-			err = errors.Join(f.Sync(), f.Advise(0, in.SizeBytes, disk.DontNeed))
-			if have, rerr := f.Resident(0, in.SizeBytes); rerr == nil && err == nil && in.SizeBytes > 1<<20 && have > in.SizeBytes/10 {
-				err = fmt.Errorf("%s: %d of %d bytes stay in the page cache: nothing there can be measured cold", f.Path(), have, in.SizeBytes)
-			}
+			err = evictFile(f, in.SizeBytes)
 			if err = errors.Join(err, f.Close()); err != nil && !errors.Is(err, disk.ErrUnsupported) {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// evictFile syncs and drops a file. What the kernel still holds in a hand (pages on their way to a list of its own) it drops when it is
+// asked again.
+func evictFile(f disk.File, size int64) error {
+	const tries = 50
+	for i := 0; ; i++ {
+		if err := errors.Join(f.Sync(), f.Advise(0, size, disk.DontNeed)); err != nil {
+			return err
+		}
+		have, err := f.Resident(0, size)
+		switch {
+		case err != nil || size <= 1<<20 || have <= size/10:
+			return err
+		case i == tries:
+			return fmt.Errorf("%s: %d of %d bytes stay in the page cache: nothing there can be measured cold", f.Path(), have, size)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }
 
 // one plays one situation.

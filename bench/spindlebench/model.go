@@ -94,8 +94,15 @@ func (w *world) act(tell func(now time.Duration)) {
 func (w *world) run(r lane.Run) {
 	f := w.files[r.File]
 	done := func() { w.act(func(now time.Duration) { w.lane.Done(now, r.ID, r.N) }) }
+	flight := max(w.p.FlightBytes, chunkBytes)
 	if w.p.Buffers {
-		w.each(r.Pos, r.N, max(w.p.FlightBytes, chunkBytes), func(pos, n int64, next func()) {
+		if !r.Gentle {
+			flight *= 2
+		}
+		w.each(r.Pos, r.N, flight, func(pos, n int64, next func()) {
+			if pos+n == r.Pos+r.N && !r.Gentle {
+				defer w.sent(r)
+			}
 			left := (n + chunkBytes - 1) / chunkBytes
 			for at := pos; at < pos+n; at += chunkBytes {
 				w.v.Read(f, nil, at, min(chunkBytes, pos+n-at), hddsim.ReadOptions{DontCache: true}, func() {
@@ -109,13 +116,21 @@ func (w *world) run(r lane.Run) {
 	}
 	asked := int64(0)
 	w.each(r.Pos, r.N, adviseBytes, func(at, n int64, next func()) {
-		from := asked
-		asked = max(asked, min(r.N, at-r.Pos+w.p.FlightBytes))
+		from, got := asked, at-r.Pos
+		if !r.Gentle || got == asked {
+			asked = max(asked, min(r.N, got+flight))
+		}
 		w.each(r.Pos+from, asked-from, adviseBytes, func(at, n int64, next func()) { w.v.WillNeed(f, at, n, next) }, func() {
+			if asked == r.N && from < asked && !r.Gentle {
+				w.sent(r)
+			}
 			w.v.Read(f, nil, at+n-1, 1, hddsim.ReadOptions{}, next)
 		})
 	}, done)
 }
+
+// sent says that all of a run is on its way.
+func (w *world) sent(r lane.Run) { w.act(func(time.Duration) { w.lane.Sent(r.ID) }) }
 
 // What package spindle does in steps of.
 const (

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"platter/engine/spindle/lane"
 	"platter/io/disk"
 )
 
@@ -36,11 +37,19 @@ func (c *chunk) free() {
 	chunkPool.Put(&b)
 }
 
-// readChunks reads a run past the page cache, in batches of FlightBytes. The chunks are the caller's.
-func (sp *Spindle) readChunks(f disk.File, pos, n int64) (chunks []*chunk, got int64) {
-	for got < n {
-		want := min(n-got, max(sp.p.FlightBytes, chunkBytes))
-		more, m := sp.readBatch(f, pos+got, want)
+// readChunks reads a run past the page cache, in batches of FlightBytes, of twice as much where it need not be gentle. The
+// chunks are the caller's.
+func (sp *Spindle) readChunks(f disk.File, r lane.Run, sent func()) (chunks []*chunk, got int64) {
+	batch := max(sp.p.FlightBytes, chunkBytes)
+	if !r.Gentle {
+		batch *= 2
+	}
+	for got < r.N {
+		want := min(r.N-got, batch)
+		if got+want == r.N && !r.Gentle {
+			sent() // the last batch: the device is given it now
+		}
+		more, m := sp.readBatch(f, r.Pos+got, want)
 		chunks, got = append(chunks, more...), got+m
 		if m < want {
 			break

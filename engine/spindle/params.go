@@ -37,8 +37,8 @@ type Params struct {
 	CutPause time.Duration
 }
 
-// flightMin is a seventieth of a second of a spinning disk; a set with stripes gets several of them (profile's dirty run).
-const flightMin = 2 << 20
+// flightMin is a fortieth of a second of a spinning disk; a set with stripes gets several of them (profile's dirty run).
+const flightMin = 4 << 20
 
 // Suits is what suits a device, by its profile's defaults. memoryBytes is what cold readers may hold of the page cache
 // together.

@@ -3,6 +3,7 @@ package spindle
 import (
 	"sync"
 
+	"platter/engine/spindle/lane"
 	"platter/io/disk"
 )
 
@@ -16,8 +17,10 @@ const (
 
 var fills = sync.Pool{New: func() any { b := make([]byte, fillBytes); return &b }}
 
-// read brings a run into the page cache, or into chunks, and returns how much of it is there.
-func (sp *Spindle) read(t *tracked, pos, n int64) (chunks []*chunk, got int64) {
+// read brings a run into the page cache, or into chunks, and returns how much of it is there. sent is called once all
+// of it is on its way.
+func (sp *Spindle) read(t *tracked, r lane.Run, sent func()) (chunks []*chunk, got int64) {
+	pos, n := r.Pos, r.N
 	path := t.name()
 	if path == "" {
 		return nil, 0
@@ -29,9 +32,9 @@ func (sp *Spindle) read(t *tracked, pos, n int64) (chunks []*chunk, got int64) {
 	defer f.Close()
 	switch {
 	case sp.p.Buffers:
-		return sp.readChunks(f, pos, n)
+		return sp.readChunks(f, r, sent)
 	case sp.fs.Caps(path).Advise:
-		return nil, sp.readAhead(f, pos, n)
+		return nil, sp.readAhead(f, r, sent)
 	}
 	buf := fills.Get().(*[]byte)
 	defer fills.Put(buf)
@@ -46,18 +49,23 @@ func (sp *Spindle) read(t *tracked, pos, n int64) (chunks []*chunk, got int64) {
 }
 
 // readAhead has the kernel read a run by itself, FlightBytes of it at a time: the next part is on its way before the last
-// one is there, so the device streams, and whoever comes between (a journal's commit that appenders wait for) finds
-// a short queue. A part is waited for with one byte out of it.
-func (sp *Spindle) readAhead(f disk.File, pos, n int64) (got int64) {
+// one is there, so the device streams, but for gentle runs. A part is waited for with one byte out of it.
+func (sp *Spindle) readAhead(f disk.File, r lane.Run, sent func()) (got int64) {
 	var one [1]byte
-	for asked := int64(0); got < n; {
-		for ; asked < min(n, got+sp.p.FlightBytes); asked += adviseBytes {
-			if f.Advise(pos+asked, min(adviseBytes, n-asked), disk.WillNeed) != nil {
-				return got
+	for asked := int64(0); got < r.N; {
+		if !r.Gentle || got == asked {
+			for ; asked < min(r.N, got+sp.p.FlightBytes); asked += adviseBytes {
+				if f.Advise(r.Pos+asked, min(adviseBytes, r.N-asked), disk.WillNeed) != nil {
+					return got
+				}
+			}
+			asked = min(asked, r.N)
+			if asked == r.N && got < r.N && !r.Gentle {
+				sent()
 			}
 		}
-		step := min(adviseBytes, n-got)
-		if m, _ := f.ReadAt(one[:], pos+got+step-1); m == 0 {
+		step := min(adviseBytes, asked-got)
+		if m, _ := f.ReadAt(one[:], r.Pos+got+step-1); m == 0 {
 			break
 		}
 		got += step

@@ -54,6 +54,7 @@ type Spindle struct {
 	cuts    atomic.Int64
 	behind  chan struct{} // holds one while a run is written behind
 
+	gaveUp      atomic.Int64
 	behindBytes atomic.Int64
 	verdict     atomic.Pointer[judged]
 	warned      atomic.Bool
@@ -154,7 +155,9 @@ func (sp *Spindle) start(r lane.Run) {
 		var chunks []*chunk
 		got := int64(0)
 		if t != nil {
-			chunks, got = sp.read(t, r.Pos, r.N)
+			chunks, got = sp.read(t, r, func() {
+				sp.act(func(time.Duration) { sp.lane.Sent(r.ID) })
+			})
 		}
 		sp.act(func(now time.Duration) {
 			if sp.lane.Done(now, r.ID, got) {
@@ -251,6 +254,7 @@ func (sp *Spindle) await(id lane.AskID, wait chan struct{}, most time.Duration) 
 	select {
 	case <-wait:
 	case <-over:
+		sp.gaveUp.Add(1)
 		sp.act(func(time.Duration) {
 			delete(sp.waits, id)
 			sp.lane.Cancel(id)
@@ -279,6 +283,7 @@ func (sp *Spindle) forget(t *tracked, pos int64) {
 type Stats struct {
 	Name string
 	lane.Stats
+	GaveUp           int64 // waits that lasted for too long: their readers went to the device by themselves
 	Cuts             int64 // steps in which large files were removed
 	WriteBehindBytes int64
 	WrittenBytes     int64 // appended to .log files
@@ -295,6 +300,7 @@ func (sp *Spindle) Stats() Stats {
 	if j := sp.verdict.Load(); j != nil {
 		st.Budget, st.Dirty = j.budget, j.verdict
 	}
+	st.GaveUp = sp.gaveUp.Load()
 	st.Cuts, st.WriteBehindBytes, st.WrittenBytes = sp.cuts.Load(), sp.behindBytes.Load(), sp.written.Load()
 	return st
 }

@@ -15,6 +15,7 @@ var (
 	coldBytes     = desc("platter_cold_read_bytes_total", "Bytes of these reads.", "device")
 	coldSeconds   = desc("platter_cold_busy_seconds_total", "The device's time that these reads took.", "device")
 	coldReclaimed = desc("platter_cold_reclaimed_total", "Readers that lost what was read ahead for them, for want of memory.", "device")
+	coldGaveUp    = desc("platter_cold_gave_up_total", "Reads that waited too long for their turn and were made at once.", "device")
 	slowRuns      = desc("platter_background_runs_total", "Long reads made in the background, as the scrub's.", "device")
 	deletionCuts  = desc("platter_deletion_cuts_total", "Steps in which large files were given back.", "device")
 	writtenBehind = desc("platter_write_behind_bytes_total", "Bytes whose writeback was begun before the kernel did.", "device")
@@ -34,7 +35,7 @@ type spindleCollector func() []spindle.Stats
 
 // Describe sends the descriptions.
 func (c spindleCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{coldStreams, coldWaiting, coldHeld, coldRuns, coldBytes, coldSeconds, coldReclaimed, slowRuns,
+	for _, d := range []*prometheus.Desc{coldStreams, coldWaiting, coldHeld, coldRuns, coldBytes, coldSeconds, coldReclaimed, coldGaveUp, slowRuns,
 		deletionCuts, writtenBehind, activeFiles, dirtyBudget, dirtyRun, dirtyShort} {
 		out <- d
 	}
@@ -55,6 +56,7 @@ func (c spindleCollector) Collect(out chan<- prometheus.Metric) {
 		count(coldBytes, float64(st.RunBytes), st.Name)
 		count(coldSeconds, st.BusyTime.Seconds(), st.Name)
 		count(coldReclaimed, float64(st.Reclaimed), st.Name)
+		count(coldGaveUp, float64(st.GaveUp), st.Name)
 		count(slowRuns, float64(st.BackgroundRuns), st.Name)
 		count(deletionCuts, float64(st.Cuts), st.Name)
 		count(writtenBehind, float64(st.WriteBehindBytes), st.Name)

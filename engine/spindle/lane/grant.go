@@ -117,7 +117,7 @@ func (l *Lane) reserve(s *stream, r *Run, demand bool) bool {
 
 func (l *Lane) launch(now time.Duration, s *stream, r Run) {
 	l.lastRun++
-	r.ID = l.lastRun
+	r.ID, r.Gentle = l.lastRun, now < l.busyUntil && l.p.SharePercent < 100
 	s.flying, s.taken = true, false
 	s.runBytes = min(s.runBytes*growth, l.p.RunBytes)
 	l.flyBytes += r.N

@@ -30,7 +30,7 @@ type Params struct {
 	RunBytes     int64         // one run of a stream that reads in order
 	FirstBytes   int64         // the first run of a stream
 	MemoryBytes  int64         // all that was read and not dropped, of all streams
-	Depth        int           // runs under way at once: 1 for one actuator
+	Depth        int           // runs under way at once: 1 for one actuator; as many again may wait for their end (Sent)
 	SharePercent int           // of the device's time that runs may take while others write; 100: all
 	TurnMax      time.Duration // a waiting reader's turn should come within it: runs get shorter for it
 	IdleAfter    time.Duration // a stream that nobody reads from is forgotten
@@ -52,6 +52,9 @@ type Run struct {
 	ID     RunID
 	File   FileID
 	Pos, N int64
+	// Gentle: others write to the device. It is to be read in parts, each waited for before the next is asked for: when its
+	// queue is empty for a moment, what waits there for reads to end (a journal's commit, and who appends behind it) gets its turn.
+	Gentle bool
 	// Background: not a read but leave for a background reader, whose ask is Ask, to make one of its own.
 	Background bool
 	Ask        AskID
@@ -95,6 +98,7 @@ type Lane struct {
 	lastRun RunID
 	// heldBytes is what was read and not dropped, flyBytes what is being read.
 	heldBytes, flyBytes int64
+	lastDone            time.Duration // when a run ended last
 	freeAt              time.Duration // no run before
 	busyUntil           time.Duration // others write until then, as far as is known
 	backAt              time.Duration // when a background reader last had its turn
@@ -115,6 +119,7 @@ type flight struct {
 	s     *stream
 	began time.Duration
 	void  bool // the file was changed meanwhile
+	sent  bool // all of it is on its way: the next run may begin
 }
 
 const (
@@ -222,6 +227,10 @@ func (l *Lane) Done(now time.Duration, id RunID, got int64) bool {
 	}
 	delete(l.flying, id)
 	took := max(now-fl.began, 0)
+	if l.p.Depth == 1 {
+		took = max(now-max(fl.began, l.lastDone), 0) // what it waited for the run before it is not its own
+	}
+	l.lastDone = now
 	l.flyBytes -= fl.run.N
 	l.stats.BusyTime += took
 	if l.p.SharePercent < 100 && now < l.busyUntil && l.p.Depth == 1 {
@@ -258,6 +267,25 @@ func (l *Lane) Done(now time.Duration, id RunID, got int64) bool {
 	return got > 0
 }
 
+// Sent says that all of a run, not a gentle one, is on its way to the device, and the owner only waits for it. The next run may be
+// made ready meanwhile, so that the device does not run dry between two.
+func (l *Lane) Sent(id RunID) {
+	if fl := l.flying[id]; fl != nil {
+		fl.sent = true
+	}
+}
+
+// free says whether one more run may begin.
+func (l *Lane) free() bool {
+	n := 0
+	for _, fl := range l.flying {
+		if !fl.sent {
+			n++
+		}
+	}
+	return n < l.p.Depth && len(l.flying) < 2*l.p.Depth
+}
+
 // Busy says that somebody else writes to the device.
 func (l *Lane) Busy(now time.Duration) { l.busyUntil = now + busyFor }
 
@@ -282,7 +310,7 @@ func (l *Lane) Forget(id FileID, pos int64) {
 // Step collects what there is to do at now.
 func (l *Lane) Step(now time.Duration) Output {
 	l.expire(now)
-	for len(l.flying) < l.p.Depth && now >= l.freeAt {
+	for now >= l.freeAt && l.free() {
 		if !l.grant(now) {
 			break
 		}

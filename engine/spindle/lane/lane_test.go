@@ -89,6 +89,8 @@ func play(t *testing.T, l *Lane, now time.Duration, line string, out *strings.Bu
 		l.Took(now, FileID(num(1)), num(2)*mib, num(3)*mib)
 	case "done":
 		l.Done(now, RunID(num(1)), num(2)*mib)
+	case "sent":
+		l.Sent(RunID(num(1)))
 	case "busy":
 		l.Busy(now)
 	case "forget":
@@ -204,12 +206,12 @@ func TestNobodyIsForgotten(t *testing.T) {
 				}
 				flying = append(flying, r)
 			}
-			if len(flying) > p.Depth {
+			if len(flying) > 2*p.Depth {
 				t.Fatalf("seed %d: %d runs at once", seed, len(flying))
 			}
 			// An ask here is for at most 2 MiB, which takes three short runs.
 			st := l.Stats()
-			if most := p.MemoryBytes + int64(p.Depth+st.Streams)*3*p.FirstBytes; st.HeldBytes < 0 || st.HeldBytes > most {
+			if most := p.MemoryBytes + int64(2*p.Depth+st.Streams)*3*p.FirstBytes; st.HeldBytes < 0 || st.HeldBytes > most {
 				t.Fatalf("seed %d: %d bytes are held, allowed are %d", seed, st.HeldBytes, most)
 			}
 		}
@@ -239,6 +241,9 @@ func TestNobodyIsForgotten(t *testing.T) {
 				l.Took(now, id, pos, mib)
 			case k == 8:
 				l.Busy(now)
+				if len(flying) > 0 {
+					l.Sent(flying[rnd.IntN(len(flying))].ID)
+				}
 			case rnd.IntN(4) == 0:
 				l.Forget(id, pos*int64(rnd.IntN(2)))
 			}
