@@ -29,6 +29,16 @@ func (ps profiles) of(dir string) profile.Profile {
 	return profile.Profile{Path: dir, Reason: "not one of log.dirs"}
 }
 
+// device names what a directory's schedule is of: the disks of the first directory that has one in common with it.
+func (ps profiles) device(p profile.Profile) string {
+	for _, o := range ps {
+		if o.Shares(p) {
+			return o.ID()
+		}
+	}
+	return p.ID()
+}
+
 // explain writes what is under each directory, and which settings follow from that.
 func (ps profiles) explain(c *config.Broker, w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)

@@ -19,7 +19,7 @@ func (b *Broker) careFor() *spindle.Set {
 	var dirs []spindle.Dir
 	for _, path := range c.List("log.dirs") {
 		p := b.profiles.of(path)
-		dirs = append(dirs, spindle.Dir{Path: path, Device: p.ID(), Params: spindleParams(c, spindle.Suits(p.Defaults(), memory))})
+		dirs = append(dirs, spindle.Dir{Path: path, Device: b.profiles.device(p), Params: spindleParams(c, spindle.Suits(p.Defaults(), memory))})
 	}
 	set := spindle.New(b.fs, b.clock, dirs)
 	b.metrics.WatchSpindles(set.Stats)
