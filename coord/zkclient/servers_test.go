@@ -52,7 +52,7 @@ func onBoth(t *testing.T, f func(t *testing.T, at target)) {
 
 // within is a context for a test that must not hang.
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	t.Cleanup(cancel)
 	return ctx
 }

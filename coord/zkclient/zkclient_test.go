@@ -21,7 +21,7 @@ func connect(t *testing.T, at target, c Config) *Client {
 		c.Chroot = fmt.Sprintf("/test-%d/%s", roots.Add(1), strings.ReplaceAll(t.Name(), "/", "-"))
 	}
 	if c.SessionTimeout == 0 {
-		c.SessionTimeout = 4 * time.Second
+		c.SessionTimeout = 10 * time.Second
 	}
 	cl, err := Connect(within(t), c)
 	if err != nil {
@@ -57,7 +57,7 @@ func expect[T comparable](t *testing.T, ch <-chan T, want T) {
 		if got != want {
 			t.Fatalf("got %v, want %v", got, want)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatalf("no %v came", want)
 	}
 }

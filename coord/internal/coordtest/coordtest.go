@@ -73,10 +73,10 @@ func Must(t *testing.T, err error) {
 	}
 }
 
-// Eventually waits for f, ten seconds at most.
+// Eventually waits for f, a minute at most.
 func Eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for range 2000 {
+	for range 12000 {
 		if f() {
 			return
 		}
