@@ -1,16 +1,13 @@
 package zkserver
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -25,7 +22,7 @@ var adminCommands = map[string]adminCommand{
 	"dump":                  {nil, (*Server).adminDump},
 	"environment":           {[]string{"envi", "env"}, func(*Server, *http.Request) ([]field, error) { return environment(), nil }},
 	"get_trace_mask":        {[]string{"gtmk"}, (*Server).adminMask},
-	"hash":                  {nil, one("digests", []any{})},
+	"hash":                  {nil, one("digests", []object{})},
 	"initial_configuration": {[]string{"icfg"}, func(s *Server, _ *http.Request) ([]field, error) {
 		return []field{{"initial_configuration", s.config.Initial}}, nil
 	}},
@@ -35,7 +32,7 @@ var adminCommands = map[string]adminCommand{
 	"monitor":                        {[]string{"mntr"}, func(s *Server, _ *http.Request) ([]field, error) { return s.metrics(), nil }},
 	"observer_connection_stat_reset": {[]string{"orst"}, nothingToTell},
 	"observers": {[]string{"obsr"}, func(*Server, *http.Request) ([]field, error) {
-		return []field{{"synced_observers", 0}, {"observers", []any{}}}, nil
+		return []field{{"synced_observers", 0}, {"observers", []object{}}}, nil
 	}},
 	"ruok":              {nil, nothingToTell},
 	"server_stats":      {[]string{"srvr"}, (*Server).adminSrvr},
@@ -130,13 +127,8 @@ func (s *Server) serveAdmin(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	b, err := json.MarshalIndent(s.runAdmin(name, r), "", "  ")
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Write(append(b, '\n'))
+	w.Write(appendJSON(nil, s.runAdmin(name, r), ""))
 }
 
 // runAdmin gives a command's answer: its fields, then its name and the error, as the real one orders them.
@@ -162,26 +154,4 @@ func findAdmin(name string) (string, adminCommand, bool) {
 		}
 	}
 	return "", adminCommand{}, false
-}
-
-// object is a JSON object whose fields keep their order.
-type object []field
-
-// MarshalJSON gives the object's text.
-func (o object) MarshalJSON() ([]byte, error) {
-	b := []byte{'{'}
-	for i, f := range o {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		var value bytes.Buffer
-		e := json.NewEncoder(&value)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(f.value); err != nil {
-			return nil, err
-		}
-		b = append(strconv.AppendQuote(b, f.name), ':')
-		b = append(b, bytes.TrimSpace(value.Bytes())...)
-	}
-	return append(b, '}'), nil
 }

@@ -87,6 +87,9 @@ func TestAdmin(t *testing.T) {
 	if names, _ := fields(t, s, "monitor"); len(names) < 400 || !slices.Contains(names, "avg_e_read_per_namespace") {
 		t.Errorf("monitor has %d fields", len(names))
 	}
+	if _, body := get(t, s, "/commands/ruok"); body != "{\n  \"command\" : \"ruok\",\n  \"error\" : null\n}" {
+		t.Errorf("ruok: %q", body)
+	}
 	for path, want := range map[string]int{"/": 404, "/commandsx": 404, "/commands": 200, "/commands/": 200, "/commands/ruok": 200} {
 		if status, _ := get(t, s, path); status != want {
 			t.Errorf("%s: status %d", path, status)

@@ -45,7 +45,7 @@ func (s *Server) connFields(brief bool) []field {
 		}
 		list = append(list, o)
 	}
-	return []field{{"connections", list}, {"secure_connections", []any{}}}
+	return []field{{"connections", list}, {"secure_connections", []object{}}}
 }
 
 func (s *Server) adminDump(*http.Request) ([]field, error) {

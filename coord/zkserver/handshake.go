@@ -110,7 +110,7 @@ func (c *conn) connected(q *zk.ConnectRequest, x *session) {
 		r.TimeoutMs, r.SessionID, r.Password = x.timeoutMs.Load(), x.id, x.password
 		c.attached.Store(x)
 		now := x.heardMs.Load()
-		c.note(zk.OpCreateSession, 0, q.LastZxidSeen, now, now)
+		c.note(zk.OpCreateSession, 0, c.server.zxid(), now, now)
 	}
 	c.frame(r.Append)
 }
