@@ -48,9 +48,9 @@ type Options struct {
 	Exe         string // the platter binary, for the receiver of sends; empty: a goroutine receives
 
 	SampleTime time.Duration // how long one side runs at a time, 15 ms
-	CellTime   time.Duration // how long one cell may take, 1.4 s; with Full 6 s
+	CellTime   time.Duration // how long one cell may take, 1.2 s, with Full 6 s; twice that where claims hang on it
 	PairsMin   int           // 7
-	PairsMax   int           // 61
+	PairsMax   int           // 101
 	WidthMax   float64       // an interval this narrow is enough, 0.015 to each side
 
 	Progress func(done, total int, name string) // may be nil
@@ -66,7 +66,7 @@ func (o *Options) setDefaults() {
 		o.SampleTime = 15 * time.Millisecond
 	}
 	if o.CellTime == 0 {
-		o.CellTime = 1400 * time.Millisecond
+		o.CellTime = 1200 * time.Millisecond
 		if o.Full {
 			o.CellTime = 6 * time.Second
 		}
@@ -75,7 +75,7 @@ func (o *Options) setDefaults() {
 		o.PairsMin = 7
 	}
 	if o.PairsMax == 0 {
-		o.PairsMax = 61
+		o.PairsMax = 101
 	}
 	if o.WidthMax == 0 {
 		o.WidthMax = 0.015

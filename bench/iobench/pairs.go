@@ -63,7 +63,11 @@ func (m *meter) take(s *Side) {
 
 // measure fills in the cell's figures.
 func (b *bench) measure(ctx context.Context, c *Cell) (err error) {
-	deadline := time.Now().Add(b.o.CellTime)
+	cellTime := b.o.CellTime
+	if c.Group == AutoChoice || c.Group == Empty {
+		cellTime *= 2
+	}
+	deadline := time.Now().Add(cellTime)
 	var loads [2]load
 	sides := [2]*Side{&c.A, &c.B}
 	defer func() {

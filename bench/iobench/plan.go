@@ -191,7 +191,7 @@ func (p *planner) empty() {
 	if !slices.Contains(p.backends, "uring") {
 		return
 	}
-	for _, depth := range p.pick([]int{1, deep}, []int{1, 8, deep, 256}) {
+	for _, depth := range p.pick([]int{1, deep, 256}, []int{1, 8, deep, 256, 1024}) {
 		p.add(Empty, OpNop, 0, 1, depth, Side{Backend: "uring", How: ByRing}, Side{Backend: "uring", How: BareRing})
 	}
 }

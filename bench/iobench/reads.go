@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"platter/io/disk"
 )
@@ -134,8 +135,12 @@ func (b *bench) newCold(base *based, how string) (load, error) {
 
 // chill drops the file's pages and sees that they are gone.
 func (c *cold) chill() error {
-	const tries = 20
-	for range tries {
+	// A page that is still on its way to a list of the kernel's, or that a read ahead has in hand, stays.
+	const tries, pause = 50, 2 * time.Millisecond
+	for try := range tries {
+		if try > 0 {
+			time.Sleep(pause)
+		}
 		if err := c.judge.Advise(0, coldBytes, disk.DontNeed); err != nil {
 			return err
 		}

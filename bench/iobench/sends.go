@@ -10,6 +10,8 @@ import (
 	"platter/io/disk"
 )
 
+const sendBufferBytes = 102400
+
 // sendFileBytes is the file that sends take their ranges from, one after the other.
 const sendFileBytes = 64 << 20
 
@@ -38,6 +40,10 @@ func (b *bench) newSends(base *based, how string) (load, error) {
 	var err error
 	if s.conn, err = net.Dial("tcp", b.peer.addr); err != nil {
 		return nil, err
+	}
+	// As the broker's connections have it (socket.send.buffer.bytes).
+	if err := s.conn.(*net.TCPConn).SetWriteBuffer(sendBufferBytes); err != nil {
+		return nil, errors.Join(err, s.conn.Close())
 	}
 	return s, nil
 }

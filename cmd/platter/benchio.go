@@ -65,7 +65,7 @@ removed at the end, also after Ctrl-C.`,
 	fl.BoolVar(&o.Full, "full", false, "the whole grid")
 	fl.StringVar(&o.Only, "only", "", `only cells whose name contains this, such as "sends" or "append 4 KiB"`)
 	fl.StringVar(&budget, "budget", "512MiB", "most that the files hold at a time")
-	fl.DurationVar(&o.CellTime, "cell-time", 0, "most that one cell takes (0: 1.4s, with --full 6s)")
+	fl.DurationVar(&o.CellTime, "cell-time", 0, "most that one cell takes (0: 1.2s, with --full 6s; twice that where a claim hangs on it)")
 	fl.Uint64Var(&o.Seed, "seed", 1, "of positions and of the bootstrap")
 	fl.StringVar(&jsonFile, "json", "", "write the result to this file, - for standard output instead of the table")
 	fl.StringVar(&plotDir, "plot", "", "draw the ratios into this directory, as PNG and SVG")
