@@ -9,7 +9,8 @@
 // Options.CopyBytesMax, which are read into it. A larger range leaves by disk.File.SendTo, from the page
 // cache where the backend can (it was measured: below 64 KiB reading and writing wins, above it sendfile),
 // but for its first bytes, which leave with the headers before it. Meanwhile the socket is corked
-// (TCP_CORK, tcp(7)), so that nothing but the end of a reply is a small packet.
+// (TCP_CORK, tcp(7)) where segments are as small as a network's, so that nothing but the end of a reply is a
+// small packet.
 //
 // A Reply belongs to one goroutine at a time. Its bytes and files are borrowed until Release.
 package frame

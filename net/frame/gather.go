@@ -60,8 +60,8 @@ func (g *gather) add(p *part) error {
 	return g.send(p.g)
 }
 
-// send sends a large range behind what was gathered. The socket is corked until finish: what does not fill a
-// segment waits for what comes next, so no range and no head leaves a small packet.
+// send sends a large range behind what was gathered. The socket is corked until finish, where that pays: what
+// does not fill a segment waits for what comes next, so no range and no head leaves a small packet.
 func (g *gather) send(x disk.Range) error {
 	if !g.corked {
 		g.corked = cork(g.c, true)
