@@ -210,9 +210,7 @@ func (c PartitionDir) one(ctx context.Context, g Growth) (a Appended, err error)
 	if err := c.fill(ctx, logs); err != nil {
 		return a, err
 	}
-	errs := make([]error, len(logs))
-	each(c.Writers, len(logs), func(i int) { errs[i] = logs[i].Sync() })
-	if err := errors.Join(errs...); err != nil {
+	if err := settle(dir, logs); err != nil {
 		return a, err
 	}
 	a = Appended{Growth: g, BytesPerSec: float64(c.RunBytes) / time.Since(began).Seconds()}
