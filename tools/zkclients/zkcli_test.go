@@ -3,6 +3,7 @@ package zkclients
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,7 +46,20 @@ func TestZkCli(t *testing.T) {
 	}
 }
 
-// lines are without the blank ones: events come in between.
+// lines are what the commands printed, in order, and behind it the events, sorted: another thread of the tool prints
+// them, in between. The last one, of its own end, may be missing.
 func lines(text string) []string {
-	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+	var printed, events []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line == "WATCHER::" || strings.Contains(line, "state:Closed"):
+		case strings.HasPrefix(line, "WatchedEvent"):
+			events = append(events, line)
+		default:
+			printed = append(printed, line)
+		}
+	}
+	slices.Sort(events)
+	return append(printed, events...)
 }
