@@ -295,7 +295,7 @@ func TestExpiry(t *testing.T) {
 		ctx := within(t)
 		states := make(chan State, 20)
 		var cut cutter
-		c := connect(t, at, Config{Dial: cut.dial, OnState: func(s State) { states <- s }, SessionTimeout: time.Second})
+		c := connect(t, at, Config{Dial: cut.dial, OnState: func(s State) { states <- s }, SessionTimeout: 4 * time.Second})
 		other := connect(t, at, Config{Chroot: c.chroot})
 		must(c.Create(ctx, "/e", nil, Ephemeral))(t)
 		lost, gone := make(chan Event, 1), make(chan Event, 1)

@@ -82,5 +82,5 @@ func Eventually(t *testing.T, what string, f func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatal("not in ten seconds: " + what)
+	t.Fatal("not in a minute: " + what)
 }
