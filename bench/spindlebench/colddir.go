@@ -59,6 +59,9 @@ func (c ColdDir) Run(ctx context.Context, loads []Load) (figures [][]Figures, er
 	figures = make([][]Figures, len(loads))
 	for round := range c.Rounds {
 		for i := range loads {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			at := (i + round) % len(loads) // nobody is always first
 			fmt.Fprintf(c.Progress, "\rround %d of %d: %-20s", round+1, c.Rounds, loads[at].Name)
 			if err := c.evict(dir); err != nil {
@@ -189,10 +192,8 @@ func (c ColdDir) one(ctx context.Context, dir string, l Load) (f Figures, err er
 	defer set.Close()
 	files := handles.New(set, 512)
 	defer files.Close()
-	ctx, cancel := context.WithTimeout(ctx, c.Span)
-	defer cancel()
 	// One reader takes all logs, one after the other, so that it has as much to read.
-	r := &reading{ctx: ctx, readers: make([][]*commitlog.Log, l.Readers)}
+	r := &reading{readers: make([][]*commitlog.Log, l.Readers)}
 	for i := 0; l.Readers > 0 && i < c.Readers; i++ {
 		log, err := c.open(set, files, coldDir(dir, i))
 		if err != nil {
@@ -201,22 +202,24 @@ func (c ColdDir) one(ctx context.Context, dir string, l Load) (f Figures, err er
 		defer log.Discard()
 		r.readers[i%l.Readers] = append(r.readers[i%l.Readers], log)
 	}
-	cpu, err := cputime.Of(os.Getpid())
-	if err != nil {
-		cpu = -1
-	}
-	began := time.Now()
-	var t *liveTail
+	var log *commitlog.Log
 	if l.Tail {
 		tail := filepath.Join(dir, "tail")
-		log, err := c.open(set, files, tail)
-		if err != nil {
+		if log, err = c.open(set, files, tail); err != nil {
 			return f, err
 		}
 		defer func() {
 			log.Discard()
 			err = errors.Join(err, set.RemoveAll(tail))
 		}()
+	}
+	cpu, cpuErr := cputime.Of(os.Getpid())
+	ctx, cancel := context.WithTimeout(ctx, c.Span)
+	defer cancel()
+	r.ctx = ctx
+	began := time.Now()
+	var t *liveTail
+	if l.Tail {
 		if t, err = startTail(ctx, log, c.TailRate, c.BatchBytes); err != nil {
 			return f, err
 		}
@@ -232,7 +235,7 @@ func (c ColdDir) one(ctx context.Context, dir string, l Load) (f Figures, err er
 		err = errors.Join(err, terr)
 		f.Append, f.TailRead = quantiles(t.appends), quantiles(t.reads)
 	}
-	if after, cerr := cputime.Of(os.Getpid()); cerr == nil && cpu >= 0 {
+	if after, err := cputime.Of(os.Getpid()); err == nil && cpuErr == nil {
 		f.CPUSeconds = (after - cpu).Seconds()
 	}
 	f.Seconds = time.Since(began).Seconds()

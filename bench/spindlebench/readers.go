@@ -66,12 +66,15 @@ func (r *reading) one(taken *atomic.Int64, logs []*commitlog.Log) error {
 		client.Close()
 	}()
 	for _, l := range logs {
-		for offset := int64(0); r.ctx.Err() == nil; {
+		for offset := int64(0); ; {
 			n, next, err := fetchTo(server, l, offset)
 			if err != nil {
 				return err
 			}
 			taken.Add(n)
+			if r.ctx.Err() != nil {
+				return nil
+			}
 			if n == 0 {
 				break
 			}
@@ -178,7 +181,7 @@ func (t *liveTail) wait() error {
 
 func (t *liveTail) append(b batch.Batch, every time.Duration) {
 	next, end := time.Now(), int64(0)
-	for t.ctx.Err() == nil {
+	for {
 		if d := time.Until(next); d > 0 {
 			time.Sleep(d)
 		}
@@ -195,6 +198,9 @@ func (t *liveTail) append(b batch.Batch, every time.Duration) {
 		select {
 		case t.news <- struct{}{}:
 		default:
+		}
+		if t.ctx.Err() != nil {
+			return
 		}
 	}
 }
