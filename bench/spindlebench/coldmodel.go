@@ -30,11 +30,11 @@ type ColdModel struct {
 	Params      spindle.Params
 }
 
-// DefaultColdModel is a 7,200-rpm drive and a machine with 8 GiB.
-func DefaultColdModel() ColdModel {
+// DefaultColdModel is a device of Devices, and a machine with 8 GiB.
+func DefaultColdModel(device string) ColdModel {
 	return ColdModel{
-		Device: "hdd7200", Seed: 1, Span: 90 * time.Second, WarmUp: 15 * time.Second, FileBytes: 32 << 30,
-		TailRate: 20e6, BatchBytes: 64 << 10, MemoryBytes: 8 << 30, Params: spindle.Rotational(1 << 30),
+		Device: device, Seed: 1, Span: 90 * time.Second, WarmUp: 15 * time.Second, FileBytes: 32 << 30,
+		TailRate: 20e6, BatchBytes: 64 << 10, MemoryBytes: 8 << 30, Params: ParamsOf(device, 1<<30),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"platter/engine/spindle"
 	"platter/engine/spindle/lane"
 	"platter/io/hddsim"
+	"platter/io/profile"
 )
 
 // Devices are those of io/hddsim that a bench can be modelled on, by name.
@@ -29,6 +30,21 @@ func device(m *hddsim.Machine, name string, seed uint64) (hddsim.Device, error) 
 		return hddsim.NewArray(m, hddsim.DefaultRAID(level), hddsim.HDD7200(), 4, seed)
 	}
 	return nil, fmt.Errorf("no modelled device %q: there are %v", name, Devices)
+}
+
+// ParamsOf is how Platter treats a modelled device: by the profile that it would recognise.
+func ParamsOf(name string, memoryBytes int64) spindle.Params {
+	p := profile.Profile{Kind: profile.HDD}
+	raid := hddsim.DefaultRAID(0)
+	switch name {
+	case "ssd":
+		p.Kind = profile.SSD
+	case "raid10":
+		p.RAID = &profile.RAID{Level: "raid10", Disks: 4, Data: 2, ChunkBytes: raid.ChunkBytes}
+	case "raid5":
+		p.RAID = &profile.RAID{Level: "raid5", Disks: 4, Data: 3, ChunkBytes: raid.ChunkBytes}
+	}
+	return spindle.Suits(p.Defaults(), memoryBytes)
 }
 
 // world is a modelled machine: one disk, its page cache, and a lane over it, as package spindle drives one.

@@ -6,8 +6,8 @@ import (
 )
 
 // claim is a modelled bench in little: half a minute of virtual time.
-func claim() ColdModel {
-	c := DefaultColdModel()
+func claim(device string) ColdModel {
+	c := DefaultColdModel(device)
 	c.Span, c.WarmUp = 30*time.Second, 5*time.Second
 	return c
 }
@@ -30,8 +30,7 @@ func play(t *testing.T, c ColdModel, l Load) Figures {
 func TestColdLane(t *testing.T) {
 	for _, device := range []string{"hdd7200", "hdd5400", "raid10"} {
 		t.Run(device, func(t *testing.T) {
-			c := claim()
-			c.Device = device
+			c := claim(device)
 			one := play(t, c, Load{Readers: 1})
 			quiet := play(t, c, Load{Tail: true})
 			plain := play(t, c, Load{Readers: 16, Tail: true})
@@ -59,7 +58,7 @@ func TestColdLane(t *testing.T) {
 
 // Many readers: the kernel's queue sorts what the disk's own does not hold, which helps those without the lane.
 func TestColdLaneOfMany(t *testing.T) {
-	c := claim()
+	c := claim("hdd7200")
 	c.FileBytes = 4 << 30
 	plain := play(t, c, Load{Readers: 64, Tail: true})
 	laned := play(t, c, Load{Readers: 64, Lane: true, Tail: true})
@@ -70,7 +69,7 @@ func TestColdLaneOfMany(t *testing.T) {
 
 // A small dirty budget: readers that crowd the disk hold up writeback, and it the appender; the lane leaves it its time.
 func TestAppenderIsNotHeldUp(t *testing.T) {
-	c := claim()
+	c := claim("hdd7200")
 	c.MemoryBytes = 32 << 20
 	c.Params.Lane.MemoryBytes = 12 << 20
 	quiet := play(t, c, Load{Tail: true})
@@ -86,7 +85,7 @@ func TestAppenderIsNotHeldUp(t *testing.T) {
 
 // The same seed, the same figures.
 func TestModelRepeats(t *testing.T) {
-	c := claim()
+	c := claim("hdd7200")
 	c.Span = 5 * time.Second
 	l := Load{Readers: 16, Lane: true, Tail: true}
 	if a, b := play(t, c, l), play(t, c, l); a != b {

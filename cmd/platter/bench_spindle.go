@@ -98,8 +98,8 @@ func (f *spindleFlags) cold(cmd *cobra.Command, readers int, span time.Duration)
 	r := &spindlebench.ColdResult{Bench: "cold", On: f.on, Modelled: f.on == onModel}
 	loads := spindlebench.ColdLoads(readers)
 	if r.Modelled {
-		c := spindlebench.DefaultColdModel()
-		c.Device, r.On = f.device, f.device
+		c := spindlebench.DefaultColdModel(f.device)
+		r.On = f.device
 		if cmd.Flags().Changed("span") {
 			c.Span = span
 		}
