@@ -111,9 +111,10 @@ func pathArgument(more int) cobra.PositionalArgs {
 func zkListCommand(f *zkFlags) *cobra.Command {
 	var l zkcli.Look
 	cmd := &cobra.Command{
-		Use:   "ls PATH",
-		Short: "List a node's children, one a line",
-		Args:  pathArgument(0),
+		Use:     "ls PATH",
+		Short:   "List a node's children, one a line",
+		Example: "  platter zk ls /brokers/ids",
+		Args:    pathArgument(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if l.Recursive && (l.Stat || l.Watch) {
 				return usagef("ls: -R goes with neither --stat nor --watch")
@@ -139,9 +140,10 @@ func bindStat(cmd *cobra.Command, to *bool) {
 func zkGetCommand(f *zkFlags) *cobra.Command {
 	var l zkcli.Look
 	cmd := &cobra.Command{
-		Use:   "get PATH",
-		Short: "Print a node's data",
-		Args:  pathArgument(0),
+		Use:     "get PATH",
+		Short:   "Print a node's data",
+		Example: "  platter zk get /controller",
+		Args:    pathArgument(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.do(cmd, func(ctx context.Context, t *zkcli.Tool) error { return t.Get(ctx, args[0], l) })
 		},
@@ -153,9 +155,10 @@ func zkGetCommand(f *zkFlags) *cobra.Command {
 func zkStatCommand(f *zkFlags) *cobra.Command {
 	var l zkcli.Look
 	cmd := &cobra.Command{
-		Use:   "stat PATH",
-		Short: "Print a node's numbers",
-		Args:  pathArgument(0),
+		Use:     "stat PATH",
+		Short:   "Print a node's numbers",
+		Example: "  platter zk stat /controller_epoch",
+		Args:    pathArgument(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.do(cmd, func(ctx context.Context, t *zkcli.Tool) error { return t.Stat(ctx, args[0], l) })
 		},
@@ -168,9 +171,10 @@ func zkWatchCommand(f *zkFlags) *cobra.Command {
 	var recursive bool
 	var count int
 	cmd := &cobra.Command{
-		Use:   "watch PATH",
-		Short: "Print what happens at a node until interrupted (needs a server of 3.6 or newer)",
-		Args:  pathArgument(0),
+		Use:     "watch PATH",
+		Short:   "Print what happens at a node until interrupted (needs a server of 3.6 or newer)",
+		Example: "  platter zk watch /brokers/ids",
+		Args:    pathArgument(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.do(cmd, func(ctx context.Context, t *zkcli.Tool) error {
 				return t.Watch(ctx, args[0], recursive, count)
@@ -184,8 +188,9 @@ func zkWatchCommand(f *zkFlags) *cobra.Command {
 
 func zkDumpCommand(f *zkFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:   "dump [PATH]",
-		Short: "Print a node and all below it, with data: the whole tree without a path",
+		Use:     "dump [PATH]",
+		Short:   "Print a node and all below it, with data: the whole tree without a path",
+		Example: "  platter zk dump /config",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("%s: too much: %q", cmd.CommandPath(), args[1:])
@@ -208,6 +213,7 @@ func zkGetACLCommand(f *zkFlags) *cobra.Command {
 		Use:     "getAcl PATH",
 		Aliases: []string{"getacl"},
 		Short:   "Print who may do what with a node",
+		Example: "  platter zk getAcl /brokers",
 		Args:    pathArgument(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.do(cmd, func(ctx context.Context, t *zkcli.Tool) error { return t.GetACL(ctx, args[0], stat) })

@@ -31,8 +31,9 @@ func zkCreateCommand(f *zkFlags) *cobra.Command {
 	var ttl string
 	var n zkcli.New
 	cmd := &cobra.Command{
-		Use:   "create PATH [DATA [ACL]]",
-		Short: "Make a node, and print its path",
+		Use:     "create PATH [DATA [ACL]]",
+		Short:   "Make a node, and print its path",
+		Example: "  platter zk create /app/lock mine",
 		Long: `Makes a node. DATA - is read from standard input; without DATA the node's data is null. ACL is as
 world:anyone:cdrwa, or digest:user:hash:rw,ip:10.0.0.1:r.
 
@@ -98,9 +99,10 @@ func zkSetCommand(f *zkFlags) *cobra.Command {
 	var version int32
 	var stat bool
 	cmd := &cobra.Command{
-		Use:   "set PATH DATA",
-		Short: "Write a node's data; DATA - is read from standard input",
-		Args:  pathArgument(1),
+		Use:     "set PATH DATA",
+		Short:   "Write a node's data; DATA - is read from standard input",
+		Example: "  platter zk set /app/lock yours",
+		Args:    pathArgument(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
 				return usagef("%s needs data", cmd.CommandPath())
@@ -126,9 +128,10 @@ func bindVersion(cmd *cobra.Command, to *int32) {
 func zkDeleteCommand(f *zkFlags) *cobra.Command {
 	var version int32
 	cmd := &cobra.Command{
-		Use:   "delete PATH",
-		Short: "Delete a node that has no children",
-		Args:  pathArgument(0),
+		Use:     "delete PATH",
+		Short:   "Delete a node that has no children",
+		Example: "  platter zk delete /app/lock",
+		Args:    pathArgument(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.do(cmd, func(ctx context.Context, t *zkcli.Tool) error { return t.Delete(ctx, args[0], version) })
 		},
@@ -142,6 +145,7 @@ func zkDeleteAllCommand(f *zkFlags) *cobra.Command {
 		Use:     "deleteall PATH",
 		Aliases: []string{"rmr"},
 		Short:   "Delete a node and all below it",
+		Example: "  platter zk deleteall /app",
 		Args:    pathArgument(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.do(cmd, func(ctx context.Context, t *zkcli.Tool) error { return t.DeleteAll(ctx, args[0]) })
@@ -156,6 +160,7 @@ func zkSetACLCommand(f *zkFlags) *cobra.Command {
 		Use:     "setAcl PATH ACL",
 		Aliases: []string{"setacl"},
 		Short:   "Say who may do what with a node: world:anyone:cdrwa, digest:user:hash:rw, …",
+		Example: "  platter zk setAcl /app world:anyone:r",
 		Args:    pathArgument(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -181,9 +186,10 @@ func zkSetACLCommand(f *zkFlags) *cobra.Command {
 
 func zkSyncCommand(f *zkFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:   "sync PATH",
-		Short: "Wait until what others wrote before can be seen",
-		Args:  pathArgument(0),
+		Use:     "sync PATH",
+		Short:   "Wait until what others wrote before can be seen",
+		Example: "  platter zk sync /app",
+		Args:    pathArgument(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.do(cmd, func(ctx context.Context, t *zkcli.Tool) error { return t.Sync(ctx, args[0]) })
 		},
@@ -192,8 +198,9 @@ func zkSyncCommand(f *zkFlags) *cobra.Command {
 
 func zkWordCommand(f *zkFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:   "4lw WORD",
-		Short: "Send a four-letter word (srvr, stat, mntr, cons, …) to each server, and print the answer",
+		Use:     "4lw WORD",
+		Short:   "Send a four-letter word (srvr, stat, mntr, cons, …) to each server, and print the answer",
+		Example: "  platter zk 4lw srvr",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usagef("%s needs one word", cmd.CommandPath())
