@@ -24,7 +24,7 @@ const (
 // Kafka's max.connections has it; a process that runs out of descriptors could not even open a segment.
 func descriptorBudget(c *config.Broker) budget {
 	limit := descriptorLimit()
-	if sendOptions(c).Method == disk.SendSplice {
+	if m := sendOptions(c).Method; m == disk.SendSplice || m == disk.SendAuto {
 		limit -= 2 * disk.SendPipesMax
 	}
 	return shareOut(limit, c.Int("io.open.files.max"), c.Int("max.connections"))

@@ -87,7 +87,7 @@ var plainWay = map[string]struct{ native, portable string }{
 	OpReadCold:    {"preadv2, side by side, with RWF_DONTCACHE where the file system takes it", "os.File.ReadAt, side by side"},
 	OpSync:        {"fdatasync", "os.File.Sync"},
 	OpSyncSet:     {"fdatasync, side by side", "os.File.Sync, side by side"},
-	OpSend:        {"as io.send says: by default copied up to 64 KiB, sendfile above", "copied"},
+	OpSend:        {"as io.send says: by default copied up to 64 KiB, sendfile above, splice from 256 KiB up", "copied"},
 	OpPreallocate: {"fallocate, keeping the size", ""},
 	OpWriteBehind: {"sync_file_range", ""},
 	OpAdvise:      {"posix_fadvise", ""},

