@@ -17,7 +17,7 @@ import (
 func descriptors(t *testing.T, n uint64) {
 	t.Helper()
 	var l syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || l.Cur < n {
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil || uint64(l.Cur) < n {
 		t.Skipf("needs %d file descriptors, there are %d (%v)", n, l.Cur, err)
 	}
 }
