@@ -183,37 +183,52 @@ func (f *fetcher) settle(ctx context.Context, p *part, w *Wanted, g *Given) {
 	case err == nil:
 		p.warns = 0
 	case errors.Is(err, replica.ErrFencedEpoch) && g.Err == nil:
-		f.dropPart(p) // the controller has said something else meanwhile
+		if at, follows := p.r.Position(); !follows || at.LeaderEpoch != p.epoch {
+			f.dropPart(p) // the controller has said something else meanwhile
+		}
 	default:
 		f.pause(p, err)
 	}
 }
 
 func (f *fetcher) take(ctx context.Context, p *part, w *Wanted, g *Given) error {
-	switch {
-	case g.Unchanged:
-		return nil
+	switch log := f.m.cfg.Log; {
 	case errors.Is(g.Err, ErrOutOfRange):
-		start, err := f.m.cfg.Leaders.LogStart(ctx, f.lane.leader, f.lane.n, *w)
-		if err != nil {
-			return err
-		}
-		f.m.cfg.Log.Warn("the leader does not have this replica's log end; starting over", "topic", p.tp.Topic,
-			"partition", p.tp.Partition, "end", w.At.Offset, "start", start)
-		return p.r.StartOver(p.epoch, start)
-	case g.Err != nil:
-		return g.Err
+		log.Warn("the leader does not have this replica's log end; starting over", "topic", p.tp.Topic, "partition", p.tp.Partition, "end", w.At.Offset)
 	case g.Diverges:
-		f.m.cfg.Log.Info("cutting back to where the leader's log parts", "topic", p.tp.Topic, "partition", p.tp.Partition,
+		log.Info("cutting back to where the leader's log parts", "topic", p.tp.Topic, "partition", p.tp.Partition,
 			"end", w.At.Offset, "epoch", g.Epoch, "leaderEnd", g.EndOffset)
-		return p.r.CutBack(p.epoch, g.Epoch, g.EndOffset)
 	}
 	var err error
-	f.batches, err = batch.Split(f.batches[:0], g.Records)
-	if err != nil && (len(f.batches) == 0 || !errors.Is(err, batch.ErrTruncated)) {
-		return err
+	f.batches, err = Apply(p.r, w.At, g, f.batches, func() (int64, error) {
+		return f.m.cfg.Leaders.LogStart(ctx, f.lane.leader, f.lane.n, *w)
+	})
+	return err
+}
+
+// Apply does what the answer to a follower's fetch at a position asks for: append, cut back, or start over where
+// logStart says that the leader's log starts. batches is memory to be used again, and comes back. The errors are those
+// of the answer, of the replica, and of records that are none.
+func Apply(r *replica.Replica, at replica.Position, g *Given, batches []batch.Batch, logStart func() (int64, error)) ([]batch.Batch, error) {
+	switch {
+	case g.Unchanged:
+		return batches, nil
+	case errors.Is(g.Err, ErrOutOfRange):
+		start, err := logStart()
+		if err != nil {
+			return batches, err
+		}
+		return batches, r.StartOver(at, start)
+	case g.Err != nil:
+		return batches, g.Err
+	case g.Diverges:
+		return batches, r.CutBack(at, g.Epoch, g.EndOffset)
 	}
-	return p.r.AppendFetched(p.epoch, replica.Fetched{Batches: f.batches, HighWatermark: g.HighWatermark, LogStart: g.LogStart})
+	batches, err := batch.Split(batches[:0], g.Records)
+	if err != nil && (len(batches) == 0 || !errors.Is(err, batch.ErrTruncated)) {
+		return batches, err
+	}
+	return batches, r.AppendFetched(at, replica.Fetched{Batches: batches, HighWatermark: g.HighWatermark, LogStart: g.LogStart})
 }
 
 // pause lets a partition rest. Only the first of a row of errors is said aloud: a leader that does not know its

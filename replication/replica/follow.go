@@ -40,12 +40,13 @@ type Fetched struct {
 	LogStart      int64
 }
 
-// AppendFetched appends what the leader of epoch gave, and takes its high watermark and log start over. The
-// batches are checked by their CRC and offsets, not by their records. ErrFencedEpoch: this replica does not
-// follow in that epoch any more, nothing was done. Another error is the log's.
-func (r *Replica) AppendFetched(epoch int32, f Fetched) error {
-	return r.following(epoch, func() error {
-		if err := r.appendFollowed(epoch, f.Batches); err != nil {
+// AppendFetched appends what the leader gave to a fetch at a position, and takes its high watermark and log start over.
+// The batches are checked by their CRC and offsets, not by their records. ErrFencedEpoch: this replica does not
+// follow in that epoch any more, or is not at that position: the answer is overtaken, and nothing was done. Another
+// error is the log's.
+func (r *Replica) AppendFetched(at Position, f Fetched) error {
+	return r.following(at, func() error {
+		if err := r.appendFollowed(at.LeaderEpoch, f.Batches); err != nil {
 			return err
 		}
 		if e := r.log.Ends(); f.LogStart > e.Start && f.LogStart <= e.Written {
@@ -73,11 +74,11 @@ func (r *Replica) appendFollowed(epoch int32, bs []batch.Batch) error {
 	return <-written
 }
 
-// CutBack drops what the leader of epoch does not have: its log knows leader epoch divergingEpoch as its largest one
-// not above ours, and that ends at endOffset (KIP-101, KIP-595). The next fetch may find more to drop.
+// CutBack drops what the leader does not have: its log knows leader epoch divergingEpoch as its largest one not above
+// that of the position, and that ends at endOffset (KIP-101, KIP-595). The next fetch may find more to drop.
 // Errors as AppendFetched.
-func (r *Replica) CutBack(epoch, divergingEpoch int32, endOffset int64) error {
-	return r.following(epoch, func() error {
+func (r *Replica) CutBack(at Position, divergingEpoch int32, endOffset int64) error {
+	return r.following(at, func() error {
 		to := endOffset
 		if _, own := r.log.EndOffsetForEpoch(divergingEpoch); own >= 0 {
 			to = min(to, own)
@@ -94,8 +95,8 @@ func (r *Replica) CutBack(epoch, divergingEpoch int32, endOffset int64) error {
 
 // StartOver empties the log and begins at offset, the leader's log start: what follows ours is gone there.
 // Errors as AppendFetched.
-func (r *Replica) StartOver(epoch int32, offset int64) error {
-	return r.following(epoch, func() error {
+func (r *Replica) StartOver(at Position, offset int64) error {
+	return r.following(at, func() error {
 		if err := r.log.TruncateFully(offset); err != nil {
 			return err
 		}
@@ -110,13 +111,14 @@ func (r *Replica) resettle() error {
 	return nil
 }
 
-// following runs f while this replica follows in epoch: no change of roles comes in between.
-func (r *Replica) following(epoch int32, f func() error) error {
+// following runs f while this replica follows in the position's epoch and is still there: no change of roles comes in
+// between, and an answer that comes twice, or late, makes no hole.
+func (r *Replica) following(at Position, f func() error) error {
 	r.assigning.Lock()
 	v := r.view.Load()
-	if !v.follows() || v.epoch != epoch {
+	if end := r.log.Ends().Written; !v.follows() || v.epoch != at.LeaderEpoch || end != at.Offset {
 		r.assigning.Unlock()
-		return fmt.Errorf("%w: %d, now %d", ErrFencedEpoch, epoch, v.epoch)
+		return fmt.Errorf("%w: fetched in %d at offset %d, now in %d at %d", ErrFencedEpoch, at.LeaderEpoch, at.Offset, v.epoch, end)
 	}
 	err := f()
 	r.assigning.Unlock()

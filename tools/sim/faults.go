@@ -1,0 +1,136 @@
+package sim
+
+import (
+	"slices"
+
+	"platter/engine/store"
+)
+
+// fault does one of the things that happen to clusters, and plans the next one.
+func (w *World) fault(left int) {
+	if left == 0 {
+		w.heal()
+		return
+	}
+	if w.unnoticed() {
+		w.after(20, func() { w.fault(left) })
+		return
+	}
+	b := w.brokers[w.rng.IntN(brokerCount)]
+	pause := 10 + w.rng.Int64N(400)
+	switch w.rng.IntN(9) {
+	case 0, 1:
+		w.die(b, false, pause)
+	case 2:
+		w.die(b, false, pause+2*sessionMs)
+	case 3, 4:
+		if w.safeWithout(b) {
+			w.die(b, true, pause)
+		}
+	case 5, 6:
+		c := w.rng.IntN(brokerCount)
+		link := [2]int{min(b.id, c), max(b.id, c)}
+		w.logf("link %v is cut", link)
+		w.cut[link] = true
+		w.after(3*pause, func() { delete(w.cut, link) })
+	case 7:
+		w.logf("broker %d does not reach the coordinator", b.id)
+		w.zkCut[b.id] = true
+		epoch := b.epoch
+		w.after(sessionMs, func() {
+			if w.zkCut[b.id] {
+				w.expire(b, epoch)
+			}
+		})
+		w.after(3*pause, func() { w.reach(b) })
+	case 8:
+		if c := w.control; c != nil && c.rules() && c.loaded {
+			w.logf("broker %d shuts down", b.id)
+			c.model.Leave(int32(b.id))
+			c.settle()
+			w.after(60, func() {
+				if b.up {
+					w.die(b, false, pause)
+				}
+			})
+		}
+	}
+	w.after(20+w.rng.Int64N(500), func() { w.fault(left - 1) })
+}
+
+// reach lets a broker reach the coordinator again: who is the controller reads everything anew.
+func (w *World) reach(b *broker) {
+	delete(w.zkCut, b.id)
+	w.brokersChanged()
+}
+
+// die kills a broker, and starts it again after a while.
+func (w *World) die(b *broker, powerCut bool, pause int64) {
+	if !b.up {
+		return
+	}
+	b.kill(powerCut)
+	w.after(pause, func() {
+		if !b.up {
+			b.start()
+		}
+	})
+}
+
+// safeWithout says whether a broker may lose its unsynced records: in the class pagecache an acknowledged record
+// survives a power cut as long as another member of the in-sync set lives on with it.
+func (w *World) safeWithout(b *broker) bool {
+	for _, tp := range w.partitions() {
+		if !w.othersHave(b, tp) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *World) othersHave(b *broker, tp store.TP) bool {
+	s := w.zk.states[tp]
+	for _, id := range s.ISR {
+		o := w.brokers[id]
+		if int(id) != b.id && o.up && !w.zkCut[o.id] && w.zk.registered[int(id)] == o.epoch && o.epoch != 0 && s.Mzxid > o.epoch {
+			return true
+		}
+	}
+	return false
+}
+
+// unnoticed says whether a broker has lost its memory and the controller does not know yet. Whoever else leaves the
+// in-sync set in this time leaves it to somebody who has nothing: in the class pagecache that is a second fault too
+// many, as it is in Kafka.
+func (w *World) unnoticed() bool {
+	for _, b := range w.brokers {
+		if b.lost == 0 {
+			continue
+		}
+		if w.zk.registered[b.id] == b.lost {
+			return true
+		}
+		if w.plant == TrustRejoined {
+			continue // it is never noticed
+		}
+		for _, s := range w.zk.states {
+			if slices.Contains(s.ISR, int32(b.id)) && len(s.ISR) > 1 && (b.epoch == 0 || b.epoch == b.lost || s.Mzxid < b.epoch) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// heal mends everything.
+func (w *World) heal() {
+	w.logf("no more faults")
+	w.calm = true
+	clear(w.cut)
+	for _, b := range w.brokers {
+		w.reach(b)
+		if !b.up {
+			b.start()
+		}
+	}
+}
