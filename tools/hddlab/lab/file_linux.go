@@ -17,7 +17,7 @@ const (
 	// requestBytesMax is the longest FUSE request, and with it the longest of the loop device.
 	requestBytesMax = 1 << 20
 	// requestsMax bounds what the kernel sends at once without anybody waiting for it, as a drive's queue does.
-	requestsMax = 64
+	requestsMax = 32
 )
 
 // fileSystem is a FUSE file system with one file, whose bytes are in mem.

@@ -97,8 +97,11 @@ func (d *loopDevice) tune() error {
 	}{
 		{"rotational", "1", true},
 		{"max_sectors_kb", strconv.Itoa(requestBytesMax >> 10), false},
-		{"read_ahead_kb", "128", false},     // every disk's default; a loop device has a multiple of its request
-		{"scheduler", "mq-deadline", false}, // what a rotational disk gets by itself
+		// What a rotational disk gets by itself; a loop device has become one too late for that.
+		{"scheduler", "mq-deadline", false},
+		{"nr_requests", strconv.Itoa(2 * requestsMax), false},
+		{"wbt_lat_usec", "75000", false},
+		{"read_ahead_kb", "128", false},
 	} {
 		err := os.WriteFile(filepath.Join(d.sys(), "queue", set.name), []byte(set.value), 0)
 		if err != nil && set.must {
