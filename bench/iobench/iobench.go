@@ -48,9 +48,9 @@ type Options struct {
 	Exe         string // the platter binary, for the receiver of sends; empty: a goroutine receives
 
 	SampleTime time.Duration // how long one side runs at a time, 15 ms
-	CellTime   time.Duration // how long one cell may take, 1.2 s, with Full 6 s; twice that where claims hang on it
+	CellTime   time.Duration // how long one cell may take, 1.2 s, with Full 6 s; four times that where claims hang on it and the interval stays wide
 	PairsMin   int           // 7
-	PairsMax   int           // 101
+	PairsMax   int           // 301
 	WidthMax   float64       // an interval this narrow is enough, 0.015 to each side
 
 	Progress func(done, total int, name string) // may be nil
@@ -75,7 +75,7 @@ func (o *Options) setDefaults() {
 		o.PairsMin = 7
 	}
 	if o.PairsMax == 0 {
-		o.PairsMax = 101
+		o.PairsMax = 301
 	}
 	if o.WidthMax == 0 {
 		o.WidthMax = 0.015

@@ -65,7 +65,7 @@ func (m *meter) take(s *Side) {
 func (b *bench) measure(ctx context.Context, c *Cell) (err error) {
 	cellTime := b.o.CellTime
 	if c.Group == AutoChoice || c.Group == Empty {
-		cellTime *= 2
+		cellTime *= 4
 	}
 	deadline := time.Now().Add(cellTime)
 	var loads [2]load

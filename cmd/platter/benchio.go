@@ -29,7 +29,7 @@ it, syncs of sets, ways to send; and what auto chose against what it chose from.
 Every comparison is made of neighbouring pairs of short runs (A B, B A, …), and printed as the median ratio
 with its 95% interval. Files go to a directory of their own below --dir, which decides the disk, and are
 removed at the end, also after Ctrl-C.`,
-		Example: `  platter bench io                             some two minutes
+		Example: `  platter bench io                             two to three minutes
   platter bench io --only "cold read" --dir /mnt/raid
   platter bench io --full --json here.json --plot plots
   platter bench io compare uring.json nouring.json`,
@@ -61,11 +61,11 @@ removed at the end, also after Ctrl-C.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&o.Dir, "dir", ".", "directory on the disk to measure")
-	fl.BoolVar(&quick, "quick", false, "the short list of cells, some two minutes (the default)")
+	fl.BoolVar(&quick, "quick", false, "the short list of cells, two to three minutes (the default)")
 	fl.BoolVar(&o.Full, "full", false, "the whole grid")
 	fl.StringVar(&o.Only, "only", "", `only cells whose name contains this, such as "sends" or "append 4 KiB"`)
 	fl.StringVar(&budget, "budget", "512MiB", "most that the files hold at a time")
-	fl.DurationVar(&o.CellTime, "cell-time", 0, "most that one cell takes (0: 1.2s, with --full 6s; twice that where a claim hangs on it)")
+	fl.DurationVar(&o.CellTime, "cell-time", 0, "most that one cell takes (0: 1.2s, with --full 6s; up to four times that where a claim hangs on it)")
 	fl.Uint64Var(&o.Seed, "seed", 1, "of positions and of the bootstrap")
 	fl.StringVar(&jsonFile, "json", "", "write the result to this file, - for standard output instead of the table")
 	fl.StringVar(&plotDir, "plot", "", "draw the ratios into this directory, as PNG and SVG")
