@@ -26,8 +26,9 @@ func clusterDescribeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe",
 		Short: "Show brokers, controller, and which partitions are offline or under-replicated",
-		Long: `Shows the brokers of a cluster, its controller, and how its partitions are: offline are those without a
-leader, under-replicated those with fewer replicas in sync than they should have.`,
+		Long: `Shows the brokers of a cluster, its controller, and how its partitions are: offline are those of which no
+replica is there, leaderless those without a leader, under-replicated those with fewer replicas in sync than they
+should have. Replicas that are behind their leaders are listed with their lag, in records.`,
 		Example: `  platter cluster describe
   platter cluster describe --json
   platter cluster describe --check || echo "look at it"`,
@@ -39,7 +40,7 @@ leader, under-replicated those with fewer replicas in sync than they should have
 		},
 	}
 	f.bind(cmd.Flags())
-	cmd.Flags().BoolVar(&check, "check", false, "exit with 1 when a partition is offline or under-replicated")
+	cmd.Flags().BoolVar(&check, "check", false, "exit with 1 when a partition has no leader or is under-replicated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
 }

@@ -105,7 +105,7 @@ func TestClusterDescribe(t *testing.T) {
 	admin(t, b, 0, "topic", "create", "a", "-p", "3")
 	out, _ := admin(t, b, 0, "cluster", "describe", "--check")
 	_, rest, _ := strings.Cut(out, "\n")
-	wantWords(t, "cluster", rest, "controller broker 4\ntopics 1\npartitions 3\noffline 0\nunder-replicated 0\n\n"+
+	wantWords(t, "cluster", rest, "controller broker 4\ntopics 1\npartitions 3\noffline 0\nleaderless 0\nunder-replicated 0\n\n"+
 		"BROKER ADDRESS RACK LEADERS REPLICAS\n4 "+b.Addr()+" r1 3 3\n")
 	out, _ = admin(t, b, 0, "cluster", "describe", "--json")
 	var got struct {
