@@ -19,16 +19,12 @@ func TestMain(m *testing.M) { realzk.Main(m) }
 // TestApacheZooKeeper: the same life over Apache ZooKeeper, in a chroot: create, write, kill, start, a topic
 // whose znodes take several multis, and its deletion.
 func TestApacheZooKeeper(t *testing.T) {
-	// A busy machine must not cost the connection: the server may be silent for long.
-	real, err := realzk.Start(realzk.Options{TickMs: realzk.TickMs, Lines: []string{"maxSessionTimeout=90000"}})
-	if err != nil {
-		t.Skipf("Apache ZooKeeper: %v", err)
-	}
-	t.Cleanup(real.Stop)
+	addr := realzk.Addr(t)
 	m := &machine{t: t, disk: memdisk.New(memdisk.Options{}), cfg: testConfig()}
-	m.cfg.SessionTimeout, m.cfg.ConnectTimeout = 90*time.Second, 90*time.Second
+	// A busy machine must not cost the connection: the server may be silent for long.
+	m.cfg.SessionTimeout, m.cfg.ConnectTimeout = realzk.MaxSessionMs*time.Millisecond, 90*time.Second
 	m.cfg.Log = slog.New(slog.NewTextHandler(&m.logs, nil))
-	m.cfg.FS, m.cfg.Servers, m.cfg.Chroot = m.disk, []string{real.Addr}, "/deep/"+cluster.NewUUID().String()
+	m.cfg.FS, m.cfg.Servers, m.cfg.Chroot = m.disk, []string{addr}, "/deep/"+cluster.NewUUID().String()
 	m.mustStart()
 	m.create("t", 3)
 	tp := store.TP{Topic: "t", Partition: 1}
@@ -49,7 +45,7 @@ func TestApacheZooKeeper(t *testing.T) {
 	coordtest.Must(t, m.node.Controller().DeleteTopics(t.Context(), []string{"big"})[0])
 	m.stop()
 
-	zk, err := zkclient.Connect(t.Context(), zkclient.Config{Servers: m.cfg.Servers, Chroot: m.cfg.Chroot, SessionTimeout: 4 * time.Second})
+	zk, err := zkclient.Connect(t.Context(), zkclient.Config{Servers: m.cfg.Servers, Chroot: m.cfg.Chroot, SessionTimeout: coordtest.SessionTimeout})
 	coordtest.Must(t, err)
 	defer zk.Close()
 	topics, _, err := zk.Children(t.Context(), cluster.TopicsPath, nil)

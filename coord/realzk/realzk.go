@@ -20,8 +20,11 @@ import (
 
 const jar = "/usr/share/java/zookeeper.jar"
 
-// TickMs is the tickTime of the server that Addr starts: session timeouts are from 2 to 20 of it.
-const TickMs = 500
+// TickMs is the tickTime of the server that Addr starts: session timeouts are from two of it to MaxSessionMs.
+const (
+	TickMs       = 500
+	MaxSessionMs = 90_000
+)
 
 var (
 	once   sync.Once
@@ -32,7 +35,9 @@ var (
 // Addr is the address of a real server, started once for all tests of a package, whose TestMain is
 // Main. Where there is none the test is skipped, by name.
 func Addr(t *testing.T) string {
-	once.Do(func() { shared, why = Start(Options{TickMs: TickMs}) })
+	once.Do(func() {
+		shared, why = Start(Options{TickMs: TickMs, Lines: []string{fmt.Sprint("maxSessionTimeout=", MaxSessionMs)}})
+	})
 	if why != nil {
 		t.Skipf("Apache ZooKeeper: %v", why)
 	}

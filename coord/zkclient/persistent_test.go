@@ -14,7 +14,7 @@ func TestPersistentWatches(t *testing.T) {
 		ctx := within(t)
 		states := make(chan State, 20)
 		var cut cutter
-		c := connect(t, at, Config{Dial: cut.dial, OnState: func(s State) { states <- s }, SessionTimeout: 8 * time.Second})
+		c := connect(t, at, Config{Dial: cut.dial, OnState: func(s State) { states <- s }, SessionTimeout: 30 * time.Second})
 		other := connect(t, at, Config{Chroot: c.chroot})
 		expect(t, states, Connected)
 		must(c.Create(ctx, "/p", nil, Persistent))(t)

@@ -23,7 +23,7 @@ type target struct {
 func startOurs(t *testing.T, addr string, d *memdisk.FS) *zkserver.Server {
 	t.Helper()
 	s, err := zkserver.Start(context.Background(), zkserver.Config{
-		FS: d, Clock: clock.Real{}, Dir: "/zk", Addr: addr, TickMs: realzk.TickMs,
+		FS: d, Clock: clock.Real{}, Dir: "/zk", Addr: addr, TickMs: realzk.TickMs, MaxSessionMs: realzk.MaxSessionMs,
 	})
 	if err != nil {
 		t.Fatal(err)

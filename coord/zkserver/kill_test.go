@@ -73,7 +73,7 @@ func (p process) kill() {
 func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	p := startProcess(t, dir, "127.0.0.1:0")
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 180*time.Second)
 	defer cancel()
 	var writers sync.WaitGroup
 	stop := make(chan struct{})

@@ -208,7 +208,7 @@ func TestFailedSync(t *testing.T) {
 	}
 	select {
 	case <-s.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(60 * time.Second):
 		t.Fatal("the server goes on")
 	}
 	if err := s.Err(); !errors.Is(err, faultdisk.ErrInjected) || !strings.Contains(err.Error(), "log") {

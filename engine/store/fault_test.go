@@ -32,7 +32,7 @@ func (r *rig) script(f *faultdisk.FS, script string) {
 // waitOffline waits until OnOffline was told of n directories; it runs on goroutines of its own.
 func (r *rig) waitOffline(n int) []string {
 	r.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		r.mu.Lock()
 		fails := append([]string(nil), r.fails...)
 		r.mu.Unlock()

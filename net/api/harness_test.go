@@ -71,7 +71,7 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 	t.Cleanup(func() { zk.Close() })
 
 	b.node, err = node.Connect(ctx, node.Config{
-		Servers: []string{zk.Addr().String()}, SessionTimeout: 10 * time.Second, ConnectTimeout: 10 * time.Second,
+		Servers: []string{zk.Addr().String()}, SessionTimeout: 40 * time.Second, ConnectTimeout: 60 * time.Second,
 		FS: b.fs, Clock: clock.Real{}, Log: log, SessionDir: "/data", BrokerID: 1, ReservedIDMax: 1000,
 		PartitionCountDefault: int32(cfg.Int("num.partitions")), ReplicationDefault: 1,
 		LogConfig: cfg.Log, MinISR: cfg.MinISR, CheckTopic: config.CheckTopic, SetDynamic: cfg.SetDynamic,
@@ -119,7 +119,7 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 // awaitPoll waits until a fetch is held.
 func (b *broker) awaitPoll() {
 	b.t.Helper()
-	for range 2000 {
+	for range 12_000 {
 		families, err := b.metrics.Registry().Gather()
 		must(b.t, err)
 		for _, f := range families {
@@ -157,7 +157,7 @@ func (b *broker) dialFor(t testing.TB) *peer {
 	nc, err := net.Dial("tcp", b.addr)
 	must(t, err)
 	t.Cleanup(func() { nc.Close() })
-	nc.SetDeadline(time.Now().Add(30 * time.Second))
+	nc.SetDeadline(time.Now().Add(60 * time.Second))
 	return &peer{t: t, nc: nc}
 }
 

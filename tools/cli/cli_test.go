@@ -92,7 +92,7 @@ func TestBanner(t *testing.T) {
 // waitFor waits until the broker has printed a text and the rest of its line.
 func waitFor(t *testing.T, b *proc.Broker, text string) string {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if _, rest, ok := strings.Cut(b.Log(), text); ok && strings.Contains(rest, "\n") {
 			return b.Log()
 		}
@@ -107,7 +107,7 @@ func TestSignals(t *testing.T) {
 	command(t, 0, "one\n", "produce", "-b", b.Addr(), "-t", "signals")
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		b.Signal(sig)
-		if err := b.Wait(20 * time.Second); err != nil {
+		if err := b.Wait(60 * time.Second); err != nil {
 			t.Fatalf("%v: %v\n%s", sig, err, b.LogTail(20))
 		}
 		b.Start()
@@ -208,7 +208,7 @@ func TestStopWhileStarting(t *testing.T) {
 	b.Launch()
 	waitFor(t, b, "connecting to ZooKeeper")
 	b.Signal(syscall.SIGTERM)
-	if err := b.Wait(20 * time.Second); err != nil {
+	if err := b.Wait(60 * time.Second); err != nil {
 		t.Fatalf("%v\n%s", err, b.LogTail(10))
 	}
 	delete(b.Props, "zookeeper.connect")
