@@ -36,8 +36,9 @@ func (i *Image) Apply(u Update, configs func(topic string) map[string]string) *I
 	} else if len(u.Topics) > 0 {
 		next.own()
 	}
+	gaps := gapsMax
 	for n := range u.Topics {
-		next.put(&u.Topics[n], configs)
+		next.put(&u.Topics[n], configs, &gaps)
 	}
 	return &next
 }
@@ -81,7 +82,11 @@ func (i *Image) set(t *Topic) {
 	}
 }
 
-func (i *Image) put(u *TopicUpdate, configs func(topic string) map[string]string) {
+// gapsMax bounds the partitions that an update skips, all of its topics together: a number alone, which may come from
+// anybody, takes no memory.
+const gapsMax = 1 << 16
+
+func (i *Image) put(u *TopicUpdate, configs func(topic string) map[string]string, gaps *int) {
 	old := i.Topics[u.Name]
 	if u.Deleted {
 		if old != nil {
@@ -94,7 +99,18 @@ func (i *Image) put(u *TopicUpdate, configs func(topic string) map[string]string
 	if old != nil && old.ID == u.ID {
 		t.Partitions = slices.Clone(old.Partitions)
 	}
+	last := int32(-1)
+	for p := range u.Partitions {
+		last = max(last, p)
+	}
+	if *gaps -= max(int(last)+1-len(t.Partitions)-len(u.Partitions), 0); *gaps < 0 {
+		*gaps = 0
+		return
+	}
 	for p, s := range u.Partitions {
+		if p < 0 {
+			continue
+		}
 		for int(p) >= len(t.Partitions) {
 			t.Partitions = append(t.Partitions, Partition{Leader: -1, LeaderEpoch: -1})
 		}

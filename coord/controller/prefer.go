@@ -91,7 +91,7 @@ func (c *core) electAsked(tp store.TP, unclean bool) (cluster.State, error) {
 			return s, fmt.Errorf("%w for the partition", ErrNoEligibleLeader)
 		}
 		return s, nil
-	case !p.exists || !live(p.replicas[0]) || !slices.Contains(s.ISR, p.replicas[0]):
+	case !p.exists || !live(p.replicas[0]) || c.standingFor(p)(p.replicas[0]) != fresh || !slices.Contains(s.ISR, p.replicas[0]):
 		return s, fmt.Errorf("%w: replica %d of the partition", ErrPreferredAway, p.replicas[0])
 	}
 	s.Leader = p.replicas[0]

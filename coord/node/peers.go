@@ -85,10 +85,11 @@ func (n *Node) HandOver(ctx context.Context) error {
 		switch {
 		case err == nil && len(remaining) == 0:
 			return nil
+		case try < n.cfg.Shutdown.Retries: // a follower that is about to be in sync may be by then
 		case err == nil:
 			n.log("nobody can take over some partitions", "count", len(remaining))
 			return nil
-		case try >= n.cfg.Shutdown.Retries:
+		default:
 			n.log("leaderships were not handed over", "err", err)
 			return nil
 		}
@@ -226,8 +227,8 @@ func (p *proposer) settle(ch *controller.ISRChange, r *replica.Replica, a *contr
 		r.Altered(a.LeaderEpoch, a.PartitionEpoch, a.ISR)
 		return true
 	case errors.Is(a.Err, controller.ErrIneligible), errors.Is(a.Err, controller.ErrInvalidISR):
-		epoch := ch.LeaderEpoch
-		n.cfg.Clock.AfterFunc(refusedDelay, func() { r.Refused(epoch) })
+		epoch, version := ch.LeaderEpoch, ch.PartitionEpoch
+		n.cfg.Clock.AfterFunc(refusedDelay, func() { r.Refused(epoch, version) })
 		return true
 	}
 	// Whether an earlier request was carried out is not known: the larger set goes on counting until the

@@ -15,6 +15,9 @@ import (
 //     gets offset -1;
 //   - a broker that asks (replica id) is told the log's end as latest; replica id -2 (a debugging consumer) is answered
 //     by followers too, so that replicas can be compared;
+//   - a new leader whose high watermark has not reached the begin of its term tells a consumer no end below it, which
+//     could be lower than one it was told before: OFFSET_NOT_AVAILABLE, before version 5 LEADER_NOT_AVAILABLE
+//     (KIP-207);
 //   - a partition that is named twice is INVALID_REQUEST, as in Kafka.
 func init() { register(kmsg.ListOffsets, 1, 11, (*Handler).listOffsets) }
 
@@ -30,6 +33,17 @@ const (
 
 // debuggingReplica is the replica id of who wants to look at any replica (ListOffsetsRequest.DEBUGGING_REPLICA_ID).
 const debuggingReplica = -2
+
+// consumerReplica is the replica id of consumers.
+const consumerReplica = -1
+
+// notAvailable is the code that consumers of a version understand.
+func notAvailable(version int16) Code {
+	if version < 5 {
+		return LeaderNotAvailable
+	}
+	return OffsetNotAvailable
+}
 
 var askSince = map[int64]int16{askMaxTimestamp: 7, askEarliestLocal: 8, askLatestTiered: 9, askEarliestPending: 11}
 
@@ -90,8 +104,15 @@ func (h *Handler) listOffset(req *kmsg.ListOffsetsRequest, tp store.TP, q *kmsg.
 	case req.IsolationLevel == 1:
 		end = st.LastStable
 	}
+	unsettled := error(nil)
+	if st.Unsettled && req.ReplicaID == consumerReplica {
+		unsettled = refuse(notAvailable(req.Version), "the leader is new and does not know the high watermark yet")
+	}
 	switch q.Timestamp {
 	case askLatest:
+		if unsettled != nil {
+			return unsettled
+		}
 		rp.Offset, rp.LeaderEpoch = end, st.LeaderEpoch
 		return nil
 	case askEarliest, askEarliestLocal:
@@ -105,8 +126,11 @@ func (h *Handler) listOffset(req *kmsg.ListOffsetsRequest, tp store.TP, q *kmsg.
 		find = func() (m timeMatch, ok bool, err error) { return part.Log().OffsetForTime(q.Timestamp) }
 	}
 	m, ok, err := find()
-	if err != nil || !ok || m.Offset >= end {
+	switch {
+	case err != nil:
 		return err
+	case !ok || m.Offset >= end:
+		return unsettled
 	}
 	rp.Offset, rp.Timestamp, rp.LeaderEpoch = m.Offset, m.TimestampMs, m.LeaderEpoch
 	return nil

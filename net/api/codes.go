@@ -58,6 +58,7 @@ const (
 	UnknownLeaderEpoch                 Code = 75
 	UnsupportedCompressionType         Code = 76
 	StaleBrokerEpoch                   Code = 77
+	OffsetNotAvailable                 Code = 78
 	MemberIDRequired                   Code = 79
 	PreferredLeaderNotAvailable        Code = 80
 	GroupMaxSizeReached                Code = 81
@@ -84,7 +85,7 @@ var codeNames = map[Code]string{
 	NotEnoughReplicas: "NOT_ENOUGH_REPLICAS", NotEnoughReplicasAfterAppend: "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
 	InvalidRequiredAcks: "INVALID_REQUIRED_ACKS", InvalidTimestamp: "INVALID_TIMESTAMP",
 	PolicyViolation: "POLICY_VIOLATION", ReassignmentInProgress: "REASSIGNMENT_IN_PROGRESS",
-	PreferredLeaderNotAvailable: "PREFERRED_LEADER_NOT_AVAILABLE", EligibleLeadersNotAvailable: "ELIGIBLE_LEADERS_NOT_AVAILABLE",
+	OffsetNotAvailable: "OFFSET_NOT_AVAILABLE", PreferredLeaderNotAvailable: "PREFERRED_LEADER_NOT_AVAILABLE", EligibleLeadersNotAvailable: "ELIGIBLE_LEADERS_NOT_AVAILABLE",
 	ElectionNotNeeded:  "ELECTION_NOT_NEEDED",
 	UnsupportedVersion: "UNSUPPORTED_VERSION", TopicAlreadyExists: "TOPIC_ALREADY_EXISTS",
 	InvalidPartitions: "INVALID_PARTITIONS", InvalidReplicationFactor: "INVALID_REPLICATION_FACTOR",

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"platter/net/frame"
+	"platter/net/peer"
 	"platter/net/server"
 	"platter/net/wire"
 )
@@ -104,9 +105,9 @@ var controllerKeys = map[int16]bool{
 const forwardMax = 60 * time.Second
 
 // forward gives the controller's answer, nil where this broker answers for itself: it is the controller, or
-// does not reach it.
+// does not reach it, or another broker has forwarded the request already.
 func (h *Handler) forward(c call) *frame.Reply {
-	if !controllerKeys[c.Key] || h.Forward == nil || h.Controller.Active() {
+	if !controllerKeys[c.Key] || h.Forward == nil || string(c.ClientID) == peer.ForwardClient || h.Controller.Active() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, forwardMax)

@@ -18,7 +18,8 @@ const (
 	// sessionIdleMs is how long a session has to be unused, or another to have lived, before it may be evicted
 	// (FetchSessionCache's evictionMs, min.incremental.fetch.session.eviction.ms).
 	sessionIdleMs = 120_000
-	// sessionPartsMax bounds the partitions of all sessions together, some 150 bytes each.
+	// sessionPartsMax bounds the partitions of all sessions together, some 150 bytes each; one with a long name
+	// counts for several (weight).
 	sessionPartsMax = 1 << 19
 	// The epochs that are not those of a session under way.
 	epochNone = -1
@@ -56,7 +57,21 @@ type sessions struct {
 	mu    sync.Mutex
 	slots int
 	byID  map[int32]*session
-	parts int // of all
+	parts int // of all, weighed
+}
+
+// weight is what a partition counts for. Names come from anybody, and those of topics that are not there are kept too.
+func (k *sessionKey) weight() int { return 1 + len(k.topic)/nameBytesPerPart }
+
+// nameBytesPerPart is as much as one partition takes beside its name.
+const nameBytesPerPart = 128
+
+func (ss *session) weight() int {
+	n := 0
+	for _, p := range ss.parts {
+		n += p.key.weight()
+	}
+	return n
 }
 
 func (s *sessions) init(slots int) {
@@ -121,7 +136,7 @@ func (s *sessions) change(ss *session, req *wire.FetchRequest) {
 			k := sessionKey{t.Name, t.ID, n}
 			if ss.at[k] != nil {
 				delete(ss.at, k)
-				s.parts--
+				s.parts -= k.weight()
 				gone = true
 			}
 		}
@@ -134,13 +149,13 @@ func (s *sessions) change(ss *session, req *wire.FetchRequest) {
 func (s *sessions) add(ss *session, p *sessionPart) {
 	ss.parts = append(ss.parts, p)
 	ss.at[p.key] = p
-	s.parts++
+	s.parts += p.key.weight()
 }
 
 func (s *sessions) drop(ss *session) {
 	if ss != nil && s.byID[ss.id] == ss {
 		delete(s.byID, ss.id)
-		s.parts -= len(ss.parts)
+		s.parts -= ss.weight()
 	}
 }
 
@@ -148,7 +163,11 @@ func (s *sessions) drop(ss *session) {
 func (s *sessions) make(follower, byID bool, parts []sessionPart, nowMs int64) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.admit(follower, len(parts), nowMs) {
+	weight := 0
+	for i := range parts {
+		weight += parts[i].key.weight()
+	}
+	if !s.admit(follower, len(parts), weight, nowMs) {
 		return nil
 	}
 	ss := &session{epoch: 1, follower: follower, byID: byID, createdMs: nowMs, usedMs: nowMs, at: make(map[sessionKey]*sessionPart, len(parts))}
@@ -166,8 +185,8 @@ func (s *sessions) make(follower, byID bool, parts []sessionPart, nowMs int64) *
 
 // admit makes room for a session: by the one that was unused for longest, when that is long enough, else by the
 // smallest one, which has to be less worth than the new one, and not young.
-func (s *sessions) admit(follower bool, parts int, nowMs int64) bool {
-	if s.slots <= 0 || parts == 0 || s.parts+parts > sessionPartsMax {
+func (s *sessions) admit(follower bool, parts, weight int, nowMs int64) bool {
+	if s.slots <= 0 || parts == 0 || s.parts+weight > sessionPartsMax {
 		return false
 	}
 	if len(s.byID) < s.slots {

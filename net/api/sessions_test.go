@@ -109,3 +109,34 @@ func TestFetchSessions(t *testing.T) {
 		t.Error("a session beyond the bound, at once")
 	}
 }
+
+// TestFetchSessionsOfLongNames: names of topics that are not there are kept with a session, so they count too.
+func TestFetchSessionsOfLongNames(t *testing.T) {
+	b := startBroker(t, map[string]string{"max.incremental.fetch.session.cache.slots": "1000"})
+	b.create("t", 1)
+	p := b.dial()
+	name := strings.Repeat("x", 32_000)
+	const each, enough = 1000, 20
+	sessions := 0
+	for range enough {
+		req := sessionFetch(0, 0, 0)
+		req.MaxWaitMillis = 0
+		for len(req.Topics) < each {
+			topic := req.Topics[0]
+			topic.Topic = name
+			req.Topics = append(req.Topics, topic)
+			req.Topics[len(req.Topics)-1].Partitions = []kmsg.FetchRequestTopicPartition{topic.Partitions[0]}
+			req.Topics[len(req.Topics)-1].Partitions[0].Partition = int32(len(req.Topics))
+		}
+		if ask[*kmsg.FetchResponse](p, 12, req).SessionID == 0 {
+			break
+		}
+		sessions++
+	}
+	if sessions == 0 || sessions == enough {
+		t.Errorf("%d sessions with %d names of %d bytes each", sessions, each, len(name))
+	}
+	if ask[*kmsg.FetchResponse](p, 12, sessionFetch(0, 0, 0)).SessionID == 0 {
+		t.Error("no room for a small session is left")
+	}
+}

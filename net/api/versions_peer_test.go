@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -80,5 +82,68 @@ func TestStrangersAreFenced(t *testing.T) {
 	}
 	if got := api.Code(p.produce("t", 0, records(1000, "a")).ErrorCode); got != api.NotLeaderOrFollower {
 		t.Errorf("a partition without a leader takes records: %v", got)
+	}
+}
+
+// TestHostileWordsOfAController: whoever knows the epochs can speak as the controller does; what makes no sense changes
+// nothing and harms nobody.
+func TestHostileWordsOfAController(t *testing.T) {
+	b := startBroker(t, nil)
+	id := b.create("t", 1)
+	p := b.dial()
+	broker, _ := b.node.Image().Broker(1)
+	const epoch = 100
+	many := make([]int32, 10_000)
+	for name, tp := range map[string]struct {
+		topic     string
+		partition int32
+	}{
+		"a path": {"../../x", 0}, "no name": {"", 0}, "a dot": {"..", 0}, "negative": {"u", -1}, "least": {"u", math.MinInt32},
+		"long": {strings.Repeat("x", 30_000), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lead := kmsg.NewPtrLeaderAndISRRequest()
+			lead.ControllerID, lead.ControllerEpoch, lead.BrokerEpoch = 7, epoch, broker.Epoch
+			topic := kmsg.NewLeaderAndISRRequestTopicState()
+			topic.Topic, topic.TopicID = tp.topic, [16]byte{9}
+			part := kmsg.NewLeaderAndISRRequestTopicPartition()
+			part.Partition, part.Leader, part.ISR, part.Replicas = tp.partition, 1, many, many
+			topic.PartitionStates = append(topic.PartitionStates, part, part)
+			lead.TopicStates = append(lead.TopicStates, topic)
+			ledAny := false
+			for _, rt := range ask[*kmsg.LeaderAndISRResponse](p, 7, lead).Topics {
+				for _, rp := range rt.Partitions {
+					ledAny = ledAny || rp.ErrorCode == 0
+				}
+			}
+			if ledAny {
+				t.Error("it is led")
+			}
+
+			update := kmsg.NewPtrUpdateMetadataRequest()
+			update.ControllerID, update.ControllerEpoch, update.BrokerEpoch = 7, epoch, broker.Epoch
+			known := kmsg.NewUpdateMetadataRequestTopicState()
+			known.Topic, known.TopicID = "t", id
+			wild := kmsg.NewUpdateMetadataRequestTopicPartition()
+			for _, wild.Partition = range []int32{tp.partition, -1, math.MaxInt32} {
+				wild.Leader = -7
+				known.PartitionStates = append(known.PartitionStates, wild)
+			}
+			update.TopicStates = append(update.TopicStates, known)
+			ask[*kmsg.UpdateMetadataResponse](p, 8, update)
+
+			stop := kmsg.NewPtrStopReplicaRequest()
+			stop.ControllerID, stop.ControllerEpoch, stop.BrokerEpoch = 7, epoch, broker.Epoch
+			st := kmsg.NewStopReplicaRequestTopic()
+			st.Topic = tp.topic
+			sp := kmsg.NewStopReplicaRequestTopicPartitionState()
+			sp.Partition, sp.Delete = tp.partition, true
+			st.PartitionStates = append(st.PartitionStates, sp, sp)
+			stop.Topics = append(stop.Topics, st)
+			ask[*kmsg.StopReplicaResponse](p, 4, stop)
+		})
+	}
+	if got := api.Code(p.produce("t", 0, records(1000, "a")).ErrorCode); got != api.None {
+		t.Errorf("the partition that was there: %v", got)
 	}
 }

@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -15,7 +16,11 @@ const (
 	alterPartitionVersion     = 3
 	controlledShutdownVersion = 3
 	askLane                   = "ask" // what brokers ask the controller
-	forwardLane               = "forward"
+
+	// forwardPrefix names the lanes of what is forwarded, in turn, so that a request that the controller takes its
+	// time for holds up few others.
+	forwardPrefix = "forward-"
+	forwardLanes  = 8
 )
 
 // controllerBroker is the controller as this broker knows it.
@@ -115,6 +120,14 @@ func (p *Pool) ControlledShutdown(ctx context.Context) (remaining []store.TP, er
 	return remaining, errorOf(resp.ErrorCode)
 }
 
+// ForwardClient is the client id of what one broker forwards to another. It is not forwarded again, or two brokers
+// that each take the other for the controller would pass it to and fro.
+const ForwardClient = "platter-forward"
+
+func (p *Pool) forwardLane() string {
+	return forwardPrefix + strconv.Itoa(int(p.forwarded.Add(1)%forwardLanes))
+}
+
 // Forward sends a client's request on to the controller as it came, and gives the body of the answer, which is
 // the caller's. controller.ErrNotController: none is known; *Unreachable.
 func (p *Pool) Forward(ctx context.Context, key, version int16, flexible bool, body []byte) ([]byte, error) {
@@ -125,7 +138,7 @@ func (p *Pool) Forward(ctx context.Context, key, version int16, flexible bool, b
 	if to.ID == p.cfg.BrokerID {
 		return nil, fmt.Errorf("%w: it is being elected", controller.ErrNotController)
 	}
-	answer, err := p.exchange(ctx, to, forwardLane, flexible, func(dst []byte, id int32) []byte {
+	answer, err := p.exchange(ctx, to, p.forwardLane(), flexible, func(dst []byte, id int32) []byte {
 		return appendRaw(dst, key, version, flexible, id, body)
 	})
 	if err != nil {
@@ -160,7 +173,7 @@ func (p *Pool) CreateTopics(ctx context.Context, ts []controller.NewTopic) []con
 		}
 		req.Topics = append(req.Topics, t)
 	}
-	answer, err := p.do(ctx, to, forwardLane, req)
+	answer, err := p.do(ctx, to, p.forwardLane(), req)
 	if err != nil {
 		return fail(fmt.Errorf("%w: %w", controller.ErrNotController, err))
 	}

@@ -15,11 +15,11 @@ import (
 //	  4     2  api key
 //	  6     2  version
 //	  8     4  correlation id
-//	 12     2  client id: null
-//	 14     1  no tagged fields, in flexible versions
+//	 12    17  client id: ForwardClient with its length
+//	 29     1  no tagged fields, in flexible versions
 //	  …        body
 func appendRaw(dst []byte, key, version int16, flexible bool, id int32, body []byte) []byte {
-	n := 10 + len(body)
+	n := 10 + len(ForwardClient) + len(body)
 	if flexible {
 		n++
 	}
@@ -27,7 +27,8 @@ func appendRaw(dst []byte, key, version int16, flexible bool, id int32, body []b
 	dst = binary.BigEndian.AppendUint16(dst, uint16(key))
 	dst = binary.BigEndian.AppendUint16(dst, uint16(version))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(id))
-	dst = append(dst, 0xff, 0xff)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(ForwardClient)))
+	dst = append(dst, ForwardClient...)
 	if flexible {
 		dst = append(dst, 0)
 	}

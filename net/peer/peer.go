@@ -24,6 +24,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -72,8 +73,10 @@ type Config struct {
 
 // Pool is the connections. Safe for concurrent use.
 type Pool struct {
-	cfg    Config
-	format *kmsg.RequestFormatter
+	cfg       Config
+	format    *kmsg.RequestFormatter // of what this broker asks for itself
+	forward   *kmsg.RequestFormatter // of what it asks for a client
+	forwarded atomic.Uint32
 
 	mu     sync.Mutex
 	closed bool
@@ -92,6 +95,7 @@ type lane struct {
 	conn net.Conn
 	next int32 // correlation id
 	buf  []byte
+	gone bool // it was hung up for good
 }
 
 // New makes a pool without connections.
@@ -103,9 +107,10 @@ func New(c Config) *Pool {
 		c.Dial = (&net.Dialer{Timeout: c.SetupTimeout}).DialContext
 	}
 	return &Pool{
-		cfg:    c,
-		format: kmsg.NewRequestFormatter(kmsg.FormatterClientID("broker-" + strconv.Itoa(int(c.BrokerID)))),
-		lanes:  map[laneKey]*lane{},
+		cfg:     c,
+		format:  kmsg.NewRequestFormatter(kmsg.FormatterClientID("broker-" + strconv.Itoa(int(c.BrokerID)))),
+		forward: kmsg.NewRequestFormatter(kmsg.FormatterClientID(ForwardClient)),
+		lanes:   map[laneKey]*lane{},
 	}
 }
 
@@ -122,8 +127,12 @@ func (p *Pool) broker(id int32) (cluster.Broker, error) {
 func (p *Pool) do(ctx context.Context, to cluster.Broker, name string, req kmsg.Request) (kmsg.Response, error) {
 	resp := req.ResponseKind()
 	resp.SetVersion(req.GetVersion())
+	format := p.format
+	if strings.HasPrefix(name, forwardPrefix) {
+		format = p.forward
+	}
 	body, err := p.exchange(ctx, to, name, resp.IsFlexible(), func(dst []byte, id int32) []byte {
-		return p.format.AppendRequest(dst, req, id)
+		return format.AppendRequest(dst, req, id)
 	})
 	if err == nil {
 		err = resp.ReadFrom(body)
@@ -150,6 +159,9 @@ func (p *Pool) exchange(ctx context.Context, to cluster.Broker, name string, fle
 		return nil, ctx.Err()
 	}
 	defer func() { l.turn <- struct{}{} }()
+	if l.gone {
+		return nil, net.ErrClosed
+	}
 	addr := net.JoinHostPort(endpoint.Host, strconv.Itoa(int(endpoint.Port)))
 	if l.conn != nil && l.addr != addr {
 		l.hangUp()
@@ -192,7 +204,7 @@ func (p *Pool) lane(k laneKey) (*lane, error) {
 	return l, nil
 }
 
-// HangUp closes a lane once its request under way is over.
+// hangUp closes a lane once its request under way is over.
 func (p *Pool) hangUp(k laneKey) {
 	p.mu.Lock()
 	l := p.lanes[k]
@@ -201,6 +213,7 @@ func (p *Pool) hangUp(k laneKey) {
 	if l != nil {
 		<-l.turn
 		l.hangUp()
+		l.gone = true // who waits for its turn would open a connection that nobody closes
 		l.turn <- struct{}{}
 	}
 }

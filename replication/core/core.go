@@ -40,12 +40,13 @@ func New(cfg Config, ends Ends, hw int64) *Core {
 }
 
 // Role, Leader, LeaderEpoch, PartitionEpoch, HighWatermark and Ends are the state as it is. Leader may
-// be NoLeader. ISR and Replicas are the core's: read only, until the next event.
+// be NoLeader. TermStart is the log end at which the newest term as leader began. ISR and Replicas are the core's: read only, until the next event.
 func (c *Core) Role() Role            { return c.role }
 func (c *Core) Leader() int32         { return c.a.Leader }
 func (c *Core) LeaderEpoch() int32    { return c.a.LeaderEpoch }
 func (c *Core) PartitionEpoch() int32 { return c.a.PartitionEpoch }
 func (c *Core) HighWatermark() int64  { return c.hw }
+func (c *Core) TermStart() int64      { return c.termAt }
 func (c *Core) Ends() Ends            { return c.ends }
 func (c *Core) ISR() []int32          { return c.a.ISR }
 func (c *Core) Replicas() []int32     { return c.a.Replicas }

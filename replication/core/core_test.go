@@ -50,7 +50,7 @@ func TestTranscripts(t *testing.T) {
 			case "altered":
 				w = c.Altered(arg(t, d, "epoch", c.LeaderEpoch()), arg[int32](t, d, "version", 0), ids(t, d, "isr"))
 			case "refused":
-				w = c.Refused(arg(t, d, "epoch", c.LeaderEpoch()))
+				w = c.Refused(arg(t, d, "epoch", c.LeaderEpoch()), arg(t, d, "version", c.PartitionEpoch()))
 			case "config":
 				w = c.SetConfig(arg(t, d, "min", 1), Written)
 			default:

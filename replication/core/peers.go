@@ -81,9 +81,10 @@ func (c *Core) Altered(leaderEpoch, partitionEpoch int32, isr []int32) Work {
 }
 
 // Refused is the controller's word that a proposal was not and will not be carried out. For one whose
-// fate is unknown there is no event: the larger set must go on counting, and the driver asks again.
-func (c *Core) Refused(leaderEpoch int32) Work {
-	if c.role != Leader || leaderEpoch != c.a.LeaderEpoch || c.proposed == nil {
+// fate is unknown there is no event: the larger set must go on counting, and the driver asks again. The epochs are
+// those that the proposal was made against: a word that comes late must not be taken for one on the next proposal.
+func (c *Core) Refused(leaderEpoch, partitionEpoch int32) Work {
+	if c.role != Leader || leaderEpoch != c.a.LeaderEpoch || partitionEpoch != c.a.PartitionEpoch || c.proposed == nil {
 		return Work{}
 	}
 	c.proposed = nil

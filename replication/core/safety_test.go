@@ -155,7 +155,7 @@ func (s *sim) decide() {
 		s.assign(of, s.truth) // a repetition of what was decided
 		return
 	case s.rng.IntN(8) == 0:
-		c.Refused(s.truth.LeaderEpoch)
+		c.Refused(s.truth.LeaderEpoch, s.truth.PartitionEpoch)
 		return
 	}
 	s.truth.ISR = isr
@@ -163,7 +163,7 @@ func (s *sim) decide() {
 	if s.rng.IntN(2) == 0 {
 		c.Altered(s.truth.LeaderEpoch, s.truth.PartitionEpoch, isr)
 	} else if s.giveUp {
-		c.Refused(s.truth.LeaderEpoch)
+		c.Refused(s.truth.LeaderEpoch, c.PartitionEpoch())
 	}
 }
 

@@ -52,6 +52,7 @@ func (r *Replica) assign(a core.Assignment, nowMs int64) ([]*op, error) {
 		leader:   a.Leader,
 		epoch:    a.LeaderEpoch,
 		term:     term,
+		begin:    r.core.TermStart(),
 		underMin: r.core.Enough() != nil,
 	})
 	r.mu.Unlock()

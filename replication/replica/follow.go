@@ -20,7 +20,7 @@ type Position struct {
 // Position is where this replica stands as a follower; false: it does not follow anybody.
 func (r *Replica) Position() (Position, bool) {
 	v := r.view.Load()
-	if !v.follows() {
+	if !r.follows(v) {
 		return Position{}, false
 	}
 	e := r.log.Ends()
@@ -31,7 +31,10 @@ func (r *Replica) Position() (Position, bool) {
 	return Position{Leader: v.leader, LeaderEpoch: v.epoch, Offset: e.Written, LastEpoch: last, LogStart: e.Start}, true
 }
 
-func (v *view) follows() bool { return !v.stopped && v.term == nil && v.leader >= 0 }
+// follows is false for a leader that serves nothing, since its log refused the epoch.
+func (r *Replica) follows(v *view) bool {
+	return !v.stopped && v.term == nil && v.leader >= 0 && v.leader != r.self
+}
 
 // Fetched is what a leader gave to a fetch at Position.
 type Fetched struct {
@@ -116,7 +119,7 @@ func (r *Replica) resettle() error {
 func (r *Replica) following(at Position, f func() error) error {
 	r.assigning.Lock()
 	v := r.view.Load()
-	if end := r.log.Ends().Written; !v.follows() || v.epoch != at.LeaderEpoch || end != at.Offset {
+	if end := r.log.Ends().Written; !r.follows(v) || v.epoch != at.LeaderEpoch || end != at.Offset {
 		r.assigning.Unlock()
 		return fmt.Errorf("%w: fetched in %d at offset %d, now in %d at %d", ErrFencedEpoch, at.LeaderEpoch, at.Offset, v.epoch, end)
 	}
@@ -208,9 +211,9 @@ func (r *Replica) Altered(leaderEpoch, partitionEpoch int32, isr []int32) {
 	r.answer(func() core.Work { return r.core.Altered(leaderEpoch, partitionEpoch, isr) })
 }
 
-// Refused is the controller's word that the proposal was not, and will not be, carried out.
-func (r *Replica) Refused(leaderEpoch int32) {
-	r.answer(func() core.Work { return r.core.Refused(leaderEpoch) })
+// Refused is the controller's word that the proposal against these epochs was not, and will not be, carried out.
+func (r *Replica) Refused(leaderEpoch, partitionEpoch int32) {
+	r.answer(func() core.Work { return r.core.Refused(leaderEpoch, partitionEpoch) })
 }
 
 func (r *Replica) answer(event func() core.Work) {

@@ -54,6 +54,9 @@ type State struct {
 	HighWatermark int64 // exclusive
 	LastStable    int64 // last stable offset; equals HighWatermark without transactions
 	LogEnd        int64 // exclusive
+	// Unsettled: a new leader whose high watermark has not reached the begin of its term yet, so that it may lie
+	// below what consumers were told by the leader before (KIP-207).
+	Unsettled bool
 }
 
 // Config is what a replica needs.
@@ -108,6 +111,7 @@ type view struct {
 	leader   int32
 	epoch    int32
 	term     *term // nil: not leading
+	begin    int64 // log end when the term began
 	underMin bool  // the in-sync set is too small for acks=all
 	stopped  bool
 }
@@ -150,6 +154,7 @@ func (r *Replica) look() (*view, State) {
 			HighWatermark: hw,
 			LastStable:    hw,
 			LogEnd:        e.Written,
+			Unsettled:     v.term != nil && hw < v.begin,
 		}
 	}
 }

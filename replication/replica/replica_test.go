@@ -312,3 +312,37 @@ func TestAppendInEpoch(t *testing.T) {
 	want(t, "in a term to come", in(5), ErrNotLeader.Error())
 	want(t, "in the new term", in(4), "1")
 }
+
+// TestUnsettled: a new leader says that its high watermark may lie below what consumers were told (KIP-207), until its
+// followers have caught up with the begin of its term.
+func TestUnsettled(t *testing.T) {
+	l := &fakeLog{end: 5}
+	r := leader(t, l, 1, 1, 2)
+	look := func(want bool) {
+		t.Helper()
+		if st, _ := r.State(-1); st.Unsettled != want {
+			t.Errorf("unsettled %v at high watermark %d", st.Unsettled, st.HighWatermark)
+		}
+	}
+	look(true)
+	fetched(t, r, 4)
+	look(true)
+	fetched(t, r, 5)
+	look(false)
+	add(r, 1)
+	look(false)
+	assign(t, r, 1, 2, 2)
+	look(false)
+}
+
+// TestLeaderWithoutLog: a leader whose log refuses the epoch leads nothing, and follows nobody, least of all itself.
+func TestLeaderWithoutLog(t *testing.T) {
+	l := &fakeLog{fail: commitlog.ErrOffline}
+	r := newReplica(Config{Self: 1, MinISR: 1}, l)
+	if err := r.Assign(core.Assignment{Leader: 1, ISR: []int32{1}, Replicas: []int32{1, 2}}, 0); !errors.Is(err, commitlog.ErrOffline) {
+		t.Fatal(err)
+	}
+	if at, follows := r.Position(); follows {
+		t.Errorf("it follows %+v", at)
+	}
+}

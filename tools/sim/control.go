@@ -293,7 +293,7 @@ func (b *broker) answered(h *held, ch *controller.ISRChange, a controller.ISRAns
 		h.Altered(a.LeaderEpoch, a.PartitionEpoch, a.ISR)
 		return true
 	case errors.Is(a.Err, controller.ErrIneligible), errors.Is(a.Err, controller.ErrInvalidISR):
-		b.w.after(200, func() { h.Refused(ch.LeaderEpoch) })
+		b.w.after(200, func() { h.Refused(ch.LeaderEpoch, ch.PartitionEpoch) })
 		return true
 	}
 	return false
