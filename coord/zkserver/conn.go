@@ -24,6 +24,9 @@ const (
 	// backlogBytesMax, or the one that grows is closed.
 	backlogBytesMin = 1 << 20
 	backlogBytesMax = 128 << 20
+	// heldBytesMax bounds how long the answers to a connection's waiting reads may be together: the committer puts
+	// them all into the output at once.
+	heldBytesMax = 8 << 20
 	// outBytesKept is the largest output buffer that an idle connection keeps.
 	outBytesKept = 16 << 10
 )
@@ -47,11 +50,13 @@ type conn struct {
 	qmu   sync.Mutex
 	qroom sync.Cond
 	queue []*request // nil: a write that is under way; else a read that waits for the one before it
+	held  int64      // answerBytes of the reads in it
 	dead  bool       // nobody reads any more: the queue is empty and stays so
 
 	omu      sync.Mutex
-	out      []byte // frames to send
-	counted  int64  // of out, in the server's backlog
+	taken    sync.Cond // out went to somebody who sends it, or the end
+	out      []byte    // frames to send
+	counted  int64     // of out, in the server's backlog
 	spare    []byte
 	flushing bool // somebody sends: out is theirs to take
 	last     bool // close once out is sent
@@ -61,7 +66,7 @@ type conn struct {
 
 func newConn(nc net.Conn, s *Server) *conn {
 	c := &conn{nc: nc, try: ioconn.NewTryWriter(nc), stats: &s.stats, server: s, sinceMs: s.config.Clock.NowMs()}
-	c.qroom.L = &c.qmu
+	c.qroom.L, c.taken.L = &c.qmu, &c.omu
 	c.who.Store(s.firstIdentities(nc))
 	return c
 }
@@ -71,7 +76,7 @@ func newConn(nc net.Conn, s *Server) *conn {
 func (c *conn) pushWrite() {
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
-	if c.waitForRoom() {
+	if c.waitForRoom(0) {
 		c.queue = append(c.queue, nil)
 		c.server.outstanding.Add(1)
 	}
@@ -80,9 +85,13 @@ func (c *conn) pushWrite() {
 // pushRead queues a read behind the write that is under way. False: there is none, and the caller, the
 // only one who adds to the queue, answers at once.
 func (c *conn) pushRead(q *request) bool {
+	if !c.writes() {
+		return false
+	}
+	q.answerBytes = c.server.answerBytes(q)
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
-	if !c.waitForRoom() {
+	if !c.waitForRoom(q.answerBytes) {
 		return true
 	}
 	if len(c.queue) == 0 {
@@ -91,7 +100,15 @@ func (c *conn) pushRead(q *request) bool {
 	held := *q
 	held.body = bytes.Clone(q.body)
 	c.queue = append(c.queue, &held)
+	c.held += q.answerBytes
 	return true
+}
+
+// writes reports whether a write is under way.
+func (c *conn) writes() bool {
+	c.qmu.Lock()
+	defer c.qmu.Unlock()
+	return len(c.queue) > 0
 }
 
 // outstandingMax is how many requests of this connection may wait: one, while those of all are too many
@@ -103,9 +120,10 @@ func (c *conn) outstandingMax() int {
 	return outstandingMax
 }
 
-// waitForRoom is called with qmu held; false: the connection is dead.
-func (c *conn) waitForRoom() bool {
-	for len(c.queue) >= c.outstandingMax() && !c.dead {
+// waitForRoom waits until one more request, a read with an answer of so many bytes or a write, may be queued. It is
+// called with qmu held; false: the connection is dead.
+func (c *conn) waitForRoom(answerBytes int64) bool {
+	for !c.dead && (len(c.queue) >= c.outstandingMax() || c.held > 0 && c.held+answerBytes > heldBytesMax) {
 		c.qroom.Wait()
 	}
 	return !c.dead
@@ -127,6 +145,7 @@ func (c *conn) committed(s *Server, p *proposal, r tree.Result) {
 	n := 1
 	for n < len(c.queue) && c.queue[n] != nil {
 		s.answerRead(c, c.queue[n])
+		c.held -= c.queue[n].answerBytes
 		n++
 	}
 	rest := copy(c.queue, c.queue[n:])
@@ -144,7 +163,7 @@ func (c *conn) abandon() {
 			c.server.outstanding.Add(-1)
 		}
 	}
-	c.dead, c.queue = true, nil
+	c.dead, c.queue, c.held = true, nil, 0
 	c.qroom.Signal()
 }
 
@@ -161,7 +180,7 @@ func (c *conn) frame(body func([]byte) []byte) {
 	c.out = zk.AppendFrame(c.out, body)
 	c.stats.replied(len(c.out) - before - 4)
 	if len(c.out) > backlogBytesMin && c.overdrawn() {
-		c.server.log.Warn("coordinator: connection closed: its client does not read", "peer", c.nc.RemoteAddr(), "bytes", len(c.out))
+		c.server.log.Warn("coordinator: connection closed: more answers than its client reads", "peer", c.nc.RemoteAddr(), "bytes", len(c.out))
 		c.closeLocked()
 	}
 }
@@ -206,13 +225,17 @@ func (c *conn) flush() {
 	}
 }
 
-// flushFull is flush when there is much to send.
+// flushFull is the reader's, when there is much to send: it sends, or waits for whoever does.
 func (c *conn) flushFull() {
 	c.omu.Lock()
-	full := len(c.out) >= outBytesSoft
-	c.omu.Unlock()
-	if full {
-		c.flush()
+	defer c.omu.Unlock()
+	for len(c.out) >= outBytesSoft && !c.closed {
+		if c.flushing {
+			c.taken.Wait()
+			continue
+		}
+		c.flushing = true
+		c.send(c.nc.Write)
 	}
 }
 
@@ -258,6 +281,7 @@ func (c *conn) send(write func([]byte) (int, error)) bool {
 	for len(c.out) > 0 && !c.closed {
 		buf, counted := c.out, c.counted
 		c.out, c.spare, c.counted = c.spare[:0], nil, 0
+		c.taken.Signal()
 		c.omu.Unlock()
 		n, err := write(buf)
 		c.server.backlog.Add(-counted)
@@ -288,6 +312,7 @@ func (c *conn) close() {
 func (c *conn) closeLocked() {
 	if !c.closed {
 		c.closed, c.out = true, nil
+		c.taken.Signal()
 		c.server.backlog.Add(-c.counted)
 		c.counted = 0
 		c.nc.Close()

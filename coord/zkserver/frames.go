@@ -33,6 +33,9 @@ const (
 	frameHeadBytes  = 16
 	framePayloadMax = 16 << 20
 	scanWindowBytes = 1 << 20
+	// movedBytesMax bounds the work of looking for frames that have moved: a client's data may look like their
+	// beginnings.
+	movedBytesMax = 256 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -152,7 +155,10 @@ func (s *scanner) next() ([]byte, error) {
 	return payload, err
 }
 
-func (s *scanner) frame(pos int64) ([]byte, error) {
+func (s *scanner) frame(pos int64) ([]byte, error) { return s.frameOf(pos, pos) }
+
+// frameOf is frame for one that was written at another position.
+func (s *scanner) frameOf(pos, written int64) ([]byte, error) {
 	head, err := s.bytes(pos, frameHeadBytes)
 	if err != nil {
 		return nil, err
@@ -169,7 +175,7 @@ func (s *scanner) frame(pos int64) ([]byte, error) {
 		return nil, io.EOF
 	case n == 0 || n > framePayloadMax || pos+frameHeadBytes+n > s.size:
 		return nil, errBadFrame
-	case binary.BigEndian.Uint64(head[8:]) != uint64(pos):
+	case binary.BigEndian.Uint64(head[8:]) != uint64(written):
 		return nil, errBadFrame
 	}
 	b, err := s.bytes(pos, frameHeadBytes+int(n))
@@ -182,17 +188,23 @@ func (s *scanner) frame(pos int64) ([]byte, error) {
 	return b[frameHeadBytes:], nil
 }
 
-// later looks for a whole frame anywhere behind the scanner's position.
+// later looks for a whole frame anywhere behind the scanner's position; also for one that has moved, because bytes
+// were put in or taken out before it.
 func (s *scanner) later() (pos int64, found bool, err error) {
+	moved := int64(movedBytesMax)
 	for pos = s.pos + 1; pos+frameHeadBytes < s.size; pos++ {
 		head, err := s.bytes(pos, frameHeadBytes)
 		if err != nil {
 			return 0, false, err
 		}
-		if binary.BigEndian.Uint64(head[8:]) != uint64(pos) {
-			continue
+		written := int64(binary.BigEndian.Uint64(head[8:]))
+		if written != pos {
+			if written < fileHeaderBytes || written >= s.size+movedBytesMax || moved <= 0 {
+				continue
+			}
+			moved -= min(int64(binary.BigEndian.Uint32(head[4:])), framePayloadMax)
 		}
-		switch _, err := s.frame(pos); err {
+		switch _, err := s.frameOf(pos, written); err {
 		case nil:
 			return pos, true, nil
 		case errBadFrame, io.EOF:

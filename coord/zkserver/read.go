@@ -73,6 +73,26 @@ func (r *reader) answer(code zk.Code, record func([]byte) []byte) bool {
 	return true
 }
 
+// answerBytes is about how long the answer to a read will be. Those that cannot be told wait alone.
+func (s *Server) answerBytes(q *request) int64 {
+	const nameBytes = 32
+	switch q.Op {
+	case zk.OpMultiRead, zk.OpGetEphemerals:
+		return heldBytesMax
+	case zk.OpGetData, zk.OpGetChildren, zk.OpGetChildren2:
+		d := zk.NewDecoder(q.body)
+		path := d.Path()
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		st, _ := s.tree.Exists(path)
+		if q.Op == zk.OpGetData {
+			return int64(st.DataLength)
+		}
+		return int64(st.NumChildren) * nameBytes
+	}
+	return 0
+}
+
 func nothing(b []byte) []byte { return b }
 
 func (r *reader) pathWatch() (q zk.PathWatchRequest, ok bool) {
@@ -160,7 +180,8 @@ func (r *reader) sync() bool {
 }
 
 // multiRead answers each read as if it stood alone. At an operation that is no read it ends, and what came
-// before is sent with the error.
+// before is sent with the error. It also ends beyond what a connection's output may be, which costs the connection:
+// some bytes of request ask for a megabyte of data, as often as they fit into a frame.
 func (r *reader) multiRead() bool {
 	var q zk.MultiReadRequest
 	if q.Decode(&r.d); r.d.Err() != nil {
@@ -170,6 +191,9 @@ func (r *reader) multiRead() bool {
 		at := len(b)
 		b = r.head.Append(b)
 		for i := range q.Ops {
+			if len(b)-at > outBytesMax {
+				break
+			}
 			o := &q.Ops[i]
 			if o.Op != zk.OpGetData && o.Op != zk.OpGetChildren {
 				failed := r.head

@@ -290,7 +290,7 @@ func (st *store) checkTail(s *scanner, path string, last bool) error {
 	if found {
 		return &CorruptError{path, s.pos, fmt.Errorf("%w, and a whole one behind it at %d", errBadFrame, pos)}
 	}
-	st.log.Info("coordinator: cut the torn tail of the log", "path", path, "pos", s.pos, "bytes", s.size-s.pos)
+	st.log.Warn("coordinator: cut the torn tail of the log", "path", path, "pos", s.pos, "bytes", s.size-s.pos)
 	return nil
 }
 

@@ -79,6 +79,26 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestMovedFrames: bytes put in or taken out, so that no frame behind stands where it was written, are damage and no
+// torn tail.
+func TestMovedFrames(t *testing.T) {
+	for name, move := range map[string]func(b []byte) []byte{
+		"in":  func(b []byte) []byte { return append([]byte("odd"), b...) },
+		"out": func(b []byte) []byte { return b[3:] },
+	} {
+		d, starts := filled(t, 10)
+		b, err := disk.ReadFile(d, firstLog, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		overwrite(t, d, firstLog, starts[4], move(b[starts[4]:]))
+		var corrupt *CorruptError
+		if _, _, err := openStore(context.Background(), d, "/zk", "", quiet); !errors.As(err, &corrupt) || corrupt.Pos != starts[4] {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestDamagedSnapshot: the one before it serves, with the logs behind it.
 func TestDamagedSnapshot(t *testing.T) {
 	d, _ := filled(t, 5)
