@@ -142,7 +142,7 @@ func (b *Broker) Launch() {
 func (b *Broker) Start() {
 	b.t.Helper()
 	b.Launch()
-	if err := b.WaitReady(30 * time.Second); err != nil {
+	if err := b.WaitReady(60 * time.Second); err != nil {
 		b.t.Fatalf("broker did not become ready: %v\n%s", err, b.LogTail(60))
 	}
 }
@@ -204,7 +204,7 @@ func (b *Broker) Signal(sig syscall.Signal) {
 func (b *Broker) Stop() {
 	b.t.Helper()
 	b.Signal(syscall.SIGTERM)
-	if err := b.Wait(30 * time.Second); err != nil {
+	if err := b.Wait(60 * time.Second); err != nil {
 		b.t.Fatalf("broker did not stop cleanly: %v\n%s", err, b.LogTail(40))
 	}
 }

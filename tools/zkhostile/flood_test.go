@@ -172,7 +172,7 @@ func TestDeepPaths(t *testing.T) {
 // TestUnreadReplies: clients that ask for a large node again and again, and read nothing, are held back: their requests
 // wait in their own sockets.
 func TestUnreadReplies(t *testing.T) {
-	v := start(t, "tickTime=300", "maxSessionTimeout=40000")
+	v := start(t, "tickTime=300")
 	v.create(v.witness, "/large", make([]byte, 1<<20-1000), 0)
 	const clients, requests = 20, 500
 	var all sync.WaitGroup

@@ -80,7 +80,7 @@ type Conn struct {
 
 // Dial connects, and sends nothing.
 func Dial(addr string) (*Conn, error) {
-	nc, err := net.DialTimeout("tcp", addr, 10*time.Second)
+	nc, err := net.DialTimeout("tcp", addr, 60*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func Connect(addr string, h Hello) (*Conn, error) {
 }
 
 // Greet sends the connect request and reads the answer.
-func (c *Conn) Greet(h Hello) error { return c.greetWithin(h, 20*time.Second) }
+func (c *Conn) Greet(h Hello) error { return c.greetWithin(h, 60*time.Second) }
 
 func (c *Conn) greetWithin(h Hello, limit time.Duration) error {
 	if _, err := c.NC.Write(h.Frame()); err != nil {
@@ -218,7 +218,7 @@ func Word(addr, word string) (string, error) {
 	if _, err := c.NC.Write([]byte(word)); err != nil {
 		return "", err
 	}
-	if err := c.NC.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := c.NC.SetReadDeadline(time.Now().Add(60 * time.Second)); err != nil {
 		return "", err
 	}
 	b, err := io.ReadAll(c.r)
