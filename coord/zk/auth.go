@@ -24,12 +24,6 @@ type ReconfigRequest struct {
 	CurConfigID                  int64
 }
 
-// Append adds the record.
-func (r ReconfigRequest) Append(b []byte) []byte {
-	b = AppendString(AppendString(AppendString(b, r.Joining), r.Leaving), r.NewMembers)
-	return AppendInt64(b, r.CurConfigID)
-}
-
 // Decode reads the record.
 func (r *ReconfigRequest) Decode(d *Decoder) {
 	r.Joining, r.Leaving, r.NewMembers, r.CurConfigID = d.String(), d.String(), d.String(), d.Int64()

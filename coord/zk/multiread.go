@@ -59,22 +59,6 @@ type MultiReadResult struct {
 // MultiReadResponse is OpMultiRead's answer: {MultiHeader, result}*, end.
 type MultiReadResponse struct{ Results []MultiReadResult }
 
-// Append adds the record.
-func (r *MultiReadResponse) Append(b []byte) []byte {
-	for i := range r.Results {
-		x := &r.Results[i]
-		switch {
-		case x.Err != OK:
-			b = AppendMultiError(b, x.Err)
-		case x.Op == OpGetData:
-			b = (&GetDataResponse{x.Data, x.Stat}).Append(MultiHeader{Op: x.Op}.Append(b))
-		default:
-			b = AppendStrings(MultiHeader{Op: x.Op}.Append(b), x.Names)
-		}
-	}
-	return AppendMultiEnd(b)
-}
-
 // AppendMultiError adds an error result to the answer to a multi.
 func AppendMultiError(b []byte, code Code) []byte {
 	return AppendInt32(MultiHeader{Op: OpError, Err: code}.Append(b), int32(code))

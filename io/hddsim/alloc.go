@@ -200,10 +200,3 @@ func (s runs) from(p, limit int64) (span, bool) {
 	at := max(s[i].pos, p)
 	return span{at, min(s[i].end(), limit) - at}, true
 }
-
-func (s runs) count() (n int64) {
-	for _, r := range s {
-		n += r.len
-	}
-	return n
-}

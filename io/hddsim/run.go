@@ -90,13 +90,6 @@ func (p *Proc) Now() time.Duration { return p.v.m.now }
 // Sleep does nothing for d.
 func (p *Proc) Sleep(d time.Duration) { p.wait(func(done func()) { p.v.m.After(d, done) }) }
 
-// SleepUntil does nothing until t; at once when that is past.
-func (p *Proc) SleepUntil(t time.Duration) {
-	if t > p.Now() {
-		p.Sleep(t - p.Now())
-	}
-}
-
 // Write is Volume.Write, and tells how long it took; so do the others.
 func (p *Proc) Write(f *Inode, pos, n int64) time.Duration {
 	return p.timed(func(done func()) { p.v.Write(f, pos, n, done) })
@@ -139,11 +132,6 @@ func (p *Proc) Preallocate(f *Inode, pos, n int64) (err error) {
 // Remove is Volume.Remove.
 func (p *Proc) Remove(f *Inode) time.Duration {
 	return p.timed(func(done func()) { p.v.Remove(f, done) })
-}
-
-// Request gives the device below the file system a request of the actor's own (as O_DIRECT would).
-func (p *Proc) Request(r Request) time.Duration {
-	return p.timed(func(done func()) { r.Done = done; p.v.dev.Submit(&r) })
 }
 
 func (p *Proc) timed(start func(done func())) time.Duration {

@@ -159,9 +159,6 @@ func pagesOf(pos, n int64) span {
 
 func (s span) bytes() span { return span{s.pos * pageBytes, s.len * pageBytes} }
 
-// copyCost is a call that moves n bytes.
-func (v *Volume) copyCost(n int64) time.Duration { return v.p.CallCost + over(n, v.p.CopyBytesPerSec) }
-
 // sliceBytes is after how much a writer is asked whether it has to wait.
 const sliceBytes = 128 << 10
 

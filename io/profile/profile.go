@@ -37,9 +37,6 @@ var kindNames = [...]string{"unknown", "hdd", "network", "virtual", "ssd", "nvme
 
 func (k Kind) String() string { return kindNames[k] }
 
-// Kinds are all kinds.
-func Kinds() []Kind { return []Kind{Unknown, HDD, Network, Virtual, SSD, NVMe, Memory} }
-
 // Disk is one device that has none below it, as far as the kernel shows.
 type Disk struct {
 	Name   string // the kernel's: "sda"

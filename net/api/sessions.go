@@ -249,13 +249,6 @@ func (s *sessions) told(ss *session, parts []sessionPart) {
 	}
 }
 
-// count is how many sessions there are, and their partitions.
-func (s *sessions) count() (sessions, parts int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byID), s.parts
-}
-
 // respondNews answers an incremental fetch.
 func (f *fetch) respondNews() {
 	f.resp.SessionID = f.session.id

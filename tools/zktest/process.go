@@ -65,9 +65,6 @@ func (p *Process) Kill() {
 	_ = p.cmd.Wait()
 }
 
-// Alive reports whether the process has not ended.
-func (p *Process) Alive() bool { return p.cmd.ProcessState == nil && p.ResidentBytes() != 0 }
-
 // ResidentBytes is the process's memory, 0 where /proc does not tell.
 func (p *Process) ResidentBytes() int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))

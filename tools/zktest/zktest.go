@@ -7,7 +7,6 @@ import (
 
 	"platter/coord/realzk"
 	"platter/coord/zkserver"
-	"platter/io/backend"
 	"platter/io/clock"
 	"platter/io/memdisk"
 )
@@ -35,16 +34,6 @@ func Ours(t testing.TB, c zkserver.Config) string {
 		}
 	})
 	return s.Addr().String()
-}
-
-// OnDisk is a Config over the real disk, in a directory of the test's.
-func OnDisk(t testing.TB) zkserver.Config {
-	t.Helper()
-	fs, _, err := backend.Select("auto")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return zkserver.Config{FS: fs, Dir: t.TempDir()}
 }
 
 // Real starts Apache's server, which ends with the test; where there is none the test is skipped by name. All

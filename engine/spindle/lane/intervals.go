@@ -85,10 +85,3 @@ func (v intervals) without(others intervals) intervals {
 	}
 	return left
 }
-
-func (v intervals) bytes() (n int64) {
-	for _, x := range v {
-		n += x.to - x.from
-	}
-	return n
-}
