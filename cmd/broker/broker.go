@@ -263,6 +263,7 @@ func (b *Broker) connect(ctx context.Context, _ *store.Progress) error {
 		Follow:     followConfig(c),
 		LogConfig:  c.Log,
 		MinISR:     c.MinISR,
+		Unclean:    c.Unclean,
 		CheckTopic: config.CheckTopic,
 		SetDynamic: c.SetDynamic,
 	})

@@ -46,7 +46,8 @@ func TestCheckDynamic(t *testing.T) {
 		{"message.max.bytes", "1000", true}, {"message.max.bytes", "-1", false}, {"message.max.bytes", "many", false},
 		{"compression.type", "zstd", true}, {"compression.type", "zip", false},
 		{"log.cleanup.policy", "delete", true}, {"log.cleanup.policy", "", false},
-		{"num.partitions", "3", false}, {"log.cleaner.threads", "2", false}, {"unclean.leader.election.enable", "true", false},
+		{"num.partitions", "3", false}, {"log.cleaner.threads", "2", false},
+		{"unclean.leader.election.enable", "true", true}, {"unclean.leader.election.enable", "perhaps", false},
 	} {
 		if err := CheckDynamic(map[string]string{c.name: c.value}); (err == nil) != c.ok {
 			t.Errorf("%s=%s: %v", c.name, c.value, err)

@@ -73,6 +73,12 @@ func (b *Broker) MinISR(overrides map[string]string) int {
 	return int(b.topicInt("min.insync.replicas", overrides))
 }
 
+// Unclean is unclean.leader.election.enable of a topic.
+func (b *Broker) Unclean(overrides map[string]string) bool {
+	v, _ := b.TopicValue("unclean.leader.election.enable", overrides)
+	return v == "true"
+}
+
 // Log makes the engine's settings of a topic: its overrides over the broker's defaults. The overrides
 // were checked by CheckTopic.
 func (b *Broker) Log(overrides map[string]string) commitlog.Config {

@@ -168,6 +168,10 @@ func (c *Controller) Lost() {
 // Reread makes the controller look at everything again: the session's connection was lost and is back.
 func (c *Controller) Reread() { c.raise(reread) }
 
+// Reconfigured makes the controller ask Unclean anew: settings of topics or brokers have changed. Where that
+// allows a leader to a partition that waits for one, it is elected.
+func (c *Controller) Reconfigured() { c.raise(configNews) }
+
 // Active says whether this broker is the controller, as far as it knows.
 func (c *Controller) Active() bool { return c.active.Load() }
 

@@ -134,6 +134,19 @@ func (c *core) setTopic(name string, a cluster.Assignment, unclean bool) *topic 
 	return t
 }
 
+// allowUnclean asks of all topics whether they allow unclean election, and says whether any is to be looked at.
+func (c *core) allowUnclean(of func(topic string) bool) bool {
+	news := false
+	for name, t := range c.topics {
+		if now := of(name); now != t.unclean {
+			t.unclean = now
+			c.due[name] = true
+			news = true
+		}
+	}
+	return news
+}
+
 // setState puts in what a state znode says.
 func (c *core) setState(t *topic, p int, s cluster.State) {
 	t.parts[p].exists, t.parts[p].state = true, s

@@ -20,6 +20,7 @@ const (
 	logDirNews
 	answerNews
 	balanceNews
+	configNews
 )
 
 // The driver waits this long after a failure that no event will end, doubling up to the maximum.
@@ -189,6 +190,11 @@ func (t *term) news(flags uint32) error {
 		}
 	}
 	if flags&answerNews != 0 && t.readAnswers() {
+		if err := t.settle(); err != nil {
+			return err
+		}
+	}
+	if flags&configNews != 0 && t.core.allowUnclean(t.c.unclean) {
 		if err := t.settle(); err != nil {
 			return err
 		}

@@ -190,6 +190,18 @@ func (c *configs) ensure(ctx context.Context, zk *session, topics []string) erro
 	return err
 }
 
+// ensureConfigs reads the overrides of topics that are new here; the controller may have decided without them.
+func (n *Node) ensureConfigs(ctx context.Context, topics []string) error {
+	if len(n.configs.unknown(topics)) == 0 {
+		return nil
+	}
+	err := n.configs.ensure(ctx, n.zk.Load(), topics)
+	if err == nil && n.started.Load() {
+		n.control.Reconfigured()
+	}
+	return err
+}
+
 // readConfigs acts on /config/changes: what a change names is read anew, and old changes are removed.
 func (n *Node) readConfigs() {
 	if err := n.applyConfigChanges(); err != nil && n.life.Err() == nil && !errors.Is(err, zkclient.ErrSessionExpired) {
@@ -282,6 +294,9 @@ func (n *Node) reconfigure(entities []string) {
 			return n.cfg.LogConfig(overrides), n.cfg.MinISR(overrides)
 		})
 		n.changeImage(func(i *cluster.Image) *cluster.Image { return i.WithBrokerConfigs(values) })
+	}
+	if len(entities) > 0 {
+		n.control.Reconfigured()
 	}
 }
 

@@ -58,7 +58,7 @@ func (l *local) LeaderAndISR(ctx context.Context, to cluster.Broker, r controlle
 		}
 	}
 	n.configs.forget(fresh)
-	if err := n.configs.ensure(ctx, n.zk.Load(), topics); err != nil {
+	if err := n.ensureConfigs(ctx, topics); err != nil {
 		return nil, err
 	}
 	states := make([]host.PartitionState, len(r.Partitions))
@@ -209,7 +209,7 @@ func (l *local) UpdateMetadata(ctx context.Context, to cluster.Broker, r control
 	if r.Update.Full {
 		n.configs.keep(topics)
 	}
-	if err := n.configs.ensure(ctx, n.zk.Load(), topics); err != nil {
+	if err := n.ensureConfigs(ctx, topics); err != nil {
 		return err
 	}
 	before := n.Image()

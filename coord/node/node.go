@@ -77,6 +77,7 @@ type Config struct {
 	// CheckTopic says what is wrong with overrides.
 	LogConfig  func(overrides map[string]string) commitlog.Config
 	MinISR     func(overrides map[string]string) int
+	Unclean    func(overrides map[string]string) bool // unclean.leader.election.enable; nil: never
 	CheckTopic func(topic string, overrides map[string]string) error
 	// SetDynamic takes the broker settings that were changed at run time, this broker's and all brokers', and
 	// says which of them are wrong and do not count; nil: none are known here.
@@ -239,7 +240,7 @@ func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.En
 		ReplicationDefault:    n.cfg.ReplicationDefault,
 		DeleteDisabled:        n.cfg.DeleteDisabled,
 		CheckTopic:            n.cfg.CheckTopic,
-		Unclean:               func(topic string) bool { return n.configs.topic(topic)["unclean.leader.election.enable"] == "true" },
+		Unclean:               func(topic string) bool { return n.cfg.Unclean != nil && n.cfg.Unclean(n.configs.topic(topic)) },
 		Balance:               n.cfg.Balance,
 		Brokers:               n.brokers(),
 		Clock:                 n.cfg.Clock,
