@@ -27,6 +27,8 @@ type Coordinator struct {
 	t    testing.TB
 	bin  string
 	dir  string
+	host string
+	wrap []string // put in front of the command
 	port int
 	cmd  *exec.Cmd
 	log  proc.Buffer
@@ -34,7 +36,11 @@ type Coordinator struct {
 
 // StartCoordinator starts one over a fresh directory. It is killed when the test ends.
 func StartCoordinator(t testing.TB, bin string) *Coordinator {
-	c := &Coordinator{t: t, bin: bin, dir: t.TempDir(), port: proc.FreePort(t)}
+	return startCoordinator(t, bin, "127.0.0.1")
+}
+
+func startCoordinator(t testing.TB, bin, host string, wrap ...string) *Coordinator {
+	c := &Coordinator{t: t, bin: bin, dir: t.TempDir(), host: host, wrap: wrap, port: proc.FreePort(t)}
 	t.Cleanup(func() {
 		c.Kill()
 		if t.Failed() {
@@ -46,11 +52,12 @@ func StartCoordinator(t testing.TB, bin string) *Coordinator {
 }
 
 // Addr is what zookeeper.connect names.
-func (c *Coordinator) Addr() string { return fmt.Sprintf("127.0.0.1:%d", c.port) }
+func (c *Coordinator) Addr() string { return fmt.Sprintf("%s:%d", c.host, c.port) }
 
 // Start starts the process, again after Kill.
 func (c *Coordinator) Start() {
-	c.cmd = exec.Command(c.bin, "coord", "--listen", c.Addr(), "--data", c.dir, "--set", "tickTime=500")
+	args := append(slices.Clone(c.wrap), c.bin, "coord", "--listen", c.Addr(), "--data", c.dir, "--set", "tickTime=500")
+	c.cmd = exec.Command(args[0], args[1:]...)
 	c.cmd.Stdout, c.cmd.Stderr = &c.log, &c.log
 	if err := c.cmd.Start(); err != nil {
 		c.t.Fatal(err)

@@ -1,109 +1,141 @@
 package cluster
 
 import (
-	"context"
 	"flag"
 	"os"
 	"syscall"
 	"testing"
 	"time"
 
-	"platter/tools/history"
-	"platter/tools/killtest"
+	"platter/tools/hddlab/labtest"
 	"platter/tools/proc"
 )
 
 var (
-	faults = flag.Int("faults", 40, "how many faults there are")
+	faults = flag.Int("faults", 12, "how many faults there are")
 	seed   = flag.Uint64("seed", 0, "seed of the faults and the load; 0: from the clock")
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
+	labtest.Cleanup()
 	proc.Cleanup()
 	os.Exit(code)
 }
 
-// TestFaultsUnderLoad kills, suspends and restarts brokers and the coordinator at random, one broker at a time,
-// under idempotent producers with acks=all: what was acknowledged is there, once and in order, and in the end
-// all replicas are the same.
+// fault does one kind of harm to a broker, and ends it. pause is up to two seconds.
+type fault struct {
+	kind   string
+	weight int
+	needs  resource
+	do     func(s *scene, b *proc.Broker, pause time.Duration)
+}
+
+var kinds = []fault{
+	{"kill", 3, nothing, func(_ *scene, b *proc.Broker, pause time.Duration) {
+		b.Kill()
+		time.Sleep(pause)
+		b.Launch()
+	}},
+	{"kill and long absence", 1, nothing, func(_ *scene, b *proc.Broker, pause time.Duration) {
+		b.Kill()
+		time.Sleep(SessionTimeoutMs*time.Millisecond + pause)
+		b.Launch()
+	}},
+	{"suspend", 1, nothing, func(_ *scene, b *proc.Broker, pause time.Duration) {
+		b.Signal(syscall.SIGSTOP)
+		time.Sleep(2 * pause)
+		b.Signal(syscall.SIGCONT)
+	}},
+	{"stop", 2, nothing, func(_ *scene, b *proc.Broker, pause time.Duration) {
+		b.Stop()
+		time.Sleep(pause / 4)
+		b.Launch()
+	}},
+	{"kill the coordinator", 1, nothing, func(s *scene, _ *proc.Broker, pause time.Duration) {
+		s.coordinator.Kill()
+		time.Sleep(pause / 2)
+		s.coordinator.Start()
+	}},
+	{"partition one way", 2, network, func(s *scene, b *proc.Broker, pause time.Duration) {
+		from, to := s.host(b), s.otherHost(b)
+		if s.rnd.IntN(2) == 0 {
+			from, to = to, from
+		}
+		s.net.Cut(from, to)
+		time.Sleep(3 * pause)
+		s.net.Heal()
+	}},
+	{"partition both ways", 1, network, func(s *scene, b *proc.Broker, pause time.Duration) {
+		from, to := s.host(b), s.otherHost(b)
+		s.net.Cut(from, to)
+		s.net.Cut(to, from)
+		time.Sleep(3 * pause)
+		s.net.Heal()
+	}},
+	{"cable pulled", 1, network, func(s *scene, b *proc.Broker, pause time.Duration) {
+		s.net.Isolate(s.host(b))
+		time.Sleep(3 * pause)
+		s.net.Heal()
+	}},
+	{"full disk", 1, smallDisk, func(s *scene, _ *proc.Broker, pause time.Duration) {
+		d := s.small[s.c.Brokers[s.rnd.IntN(len(s.small))]]
+		d.Fill()
+		time.Sleep(pause)
+		d.Free()
+	}},
+	{"slow disk", 1, modelDisk, func(s *scene, _ *proc.Broker, pause time.Duration) {
+		for _, disk := range s.slow {
+			if err := disk.Stop(); err != nil {
+				s.t.Fatal(err)
+			}
+			time.Sleep(pause)
+			if err := disk.Resume(); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}},
+}
+
+// TestFaultsUnderLoad does random harm to brokers, controller, coordinator, network and disks, one thing at a time,
+// under idempotent producers with acks=all and consumer groups: what was acknowledged is there, once and in
+// order; committed offsets never go back; and in the end all replicas are the same.
 func TestFaultsUnderLoad(t *testing.T) {
 	rnd := proc.Random(t, *seed)
-	const topic, partitions = "load", 8
-	coordinator := StartCoordinator(t, proc.Binary(t))
-	c := New(t, proc.Binary(t), 3, coordinator.Addr(), map[string]string{
-		"log.segment.bytes": "1048576", "min.insync.replicas": "2", "default.replication.factor": "3",
-	})
-	c.Start()
-	c.Create(topic, partitions, 3, nil)
-	adm := c.Admin()
-	c.AwaitWhole(adm, topic)
-	load, err := killtest.StartLoad(c.Bootstrap(), topic, partitions, 3, rnd.Uint64())
-	if err != nil {
-		t.Fatal(err)
+	s := newScene(t, proc.Binary(t), rnd, nil, network, smallDisk, modelDisk)
+	var course []fault // each kind as often as it weighs
+	for _, f := range kinds {
+		if s.missing[f.needs] != nil {
+			continue
+		}
+		for range f.weight {
+			course = append(course, f)
+		}
 	}
-	defer load.Abandon()
+	load := s.load(300)
+	groups := StartGroups(t, s.c.Bootstrap(), topic, map[string]int{"one": 1, "two": 2})
+	defer groups.Stop()
+	s.await(load, 100)
 	counts := map[string]int{}
-	for range *faults {
+	for i := range *faults {
+		if i%len(course) == 0 { // all kinds, however few faults there are
+			rnd.Shuffle(len(course), func(i, j int) { course[i], course[j] = course[j], course[i] })
+		}
+		f := course[i%len(course)]
+		counts[f.kind]++
 		time.Sleep(time.Duration(rnd.IntN(400)) * time.Millisecond)
-		b := c.Brokers[rnd.IntN(len(c.Brokers))]
-		pause := time.Duration(rnd.IntN(2000)) * time.Millisecond
-		switch rnd.IntN(8) {
-		case 0, 1, 2:
-			counts["kill"]++
-			b.Kill()
-			time.Sleep(pause)
-			b.Launch()
-		case 3:
-			counts["kill and long absence"]++
-			b.Kill()
-			time.Sleep(SessionTimeoutMs*time.Millisecond + pause)
-			b.Launch()
-		case 4:
-			counts["suspend"]++
-			b.Signal(syscall.SIGSTOP)
-			time.Sleep(2 * pause)
-			b.Signal(syscall.SIGCONT)
-		case 5, 6:
-			counts["stop"]++
-			b.Stop()
-			time.Sleep(pause / 4)
-			b.Launch()
-		case 7:
-			counts["coordinator"]++
-			coordinator.Kill()
-			time.Sleep(pause / 2)
-			coordinator.Start()
-		}
+		b := s.victim()
+		f.do(s, b, time.Duration(rnd.IntN(2000))*time.Millisecond)
 		if err := b.WaitReady(60 * time.Second); err != nil {
-			t.Fatalf("after a fault: %v\n%s", err, b.LogTail(60))
+			t.Fatalf("after a fault (%s): %v\n%s", f.kind, err, b.LogTail(60))
 		}
 	}
-	t.Logf("faults: %v", counts)
-	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
-	defer cancel()
-	if err := load.Stop(ctx); err != nil {
-		t.Fatal(err)
-	}
-	c.AwaitWhole(adm, topic)
-	read, err := killtest.ReadAll(ctx, c.Bootstrap(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent, failed := load.Sent()
-	for _, err := range failed[:min(5, len(failed))] {
-		t.Errorf("a producer gave up: %v", err)
-	}
-	vs := history.Check(sent, read)
-	for _, v := range vs[:min(20, len(vs))] {
-		t.Error(v)
-	}
-	t.Logf("%d records sent, %d read", len(sent), len(read))
-	for _, b := range c.Brokers {
-		b.Stop()
-	}
-	if err := c.SameBytes(topic, partitions); err != nil {
-		t.Error(err)
+	t.Logf("%d faults: %v", *faults, counts)
+	s.clean(s.verdict(load, groups))
+	for _, f := range kinds {
+		if err := s.missing[f.needs]; err != nil {
+			t.Run(f.kind, func(t *testing.T) { t.Skip(err) })
+		}
 	}
 }

@@ -50,3 +50,21 @@ func TestCheckKeepsStreamsApart(t *testing.T) {
 		t.Fatalf("distinct streams were mixed up: %v", vs)
 	}
 }
+
+func TestCommitsGoForward(t *testing.T) {
+	var c Commits
+	a := Committed{"g", 0}
+	before := c.Floor()
+	c.Acknowledged(a, 10)
+	c.Read("g", map[int32]int64{0: 5}, before) // it had begun before the commit
+	c.Read("g", map[int32]int64{0: 12}, c.Floor())
+	c.Read("other", nil, c.Floor())
+	if bad, _, _ := c.Outcome(); len(bad) != 0 {
+		t.Errorf("nothing went back, but: %v", bad)
+	}
+	c.Read("g", map[int32]int64{0: 11}, c.Floor())
+	c.Read("g", nil, c.Floor())
+	if bad, acked, reads := c.Outcome(); len(bad) != 2 || acked != 1 || reads != 5 {
+		t.Errorf("two went back: %v, %d, %d", bad, acked, reads)
+	}
+}

@@ -19,27 +19,47 @@ import (
 
 // Load is a set of idempotent producers that number their records and remember what was acknowledged.
 type Load struct {
-	topic      string
-	partitions int32
-	clients    []*kgo.Client
-	stop       context.CancelFunc
-	senders    sync.WaitGroup
+	plan    Plan
+	clients []*kgo.Client
+	stop    context.CancelFunc
+	senders sync.WaitGroup
 
 	mu     sync.Mutex
 	sent   []history.Record
 	failed []error
+
+	acknowledged int
 }
 
 const valueHeaderBytes = 4 + 8
 
+// Plan is what a load is to be.
+type Plan struct {
+	Addr       string // one or more addresses, separated by commas
+	Topic      string // must exist
+	Partitions int32
+	Producers  int
+	Seed       uint64
+	ValueBytes int // at most so much besides a header; 0: 2000
+	PerSecond  int // records of each producer; 0: as fast as it goes
+}
+
 // StartLoad starts producers against addr, one or more addresses separated by commas; the topic must exist.
 func StartLoad(addr, topic string, partitions int32, producers int, seed uint64) (*Load, error) {
+	return Plan{Addr: addr, Topic: topic, Partitions: partitions, Producers: producers, Seed: seed}.Start()
+}
+
+// Start starts the producers.
+func (plan Plan) Start() (*Load, error) {
+	if plan.ValueBytes == 0 {
+		plan.ValueBytes = 2000
+	}
 	ctx, stop := context.WithCancel(context.Background())
-	l := &Load{topic: topic, partitions: partitions, stop: stop}
-	for p := range producers {
+	l := &Load{plan: plan, stop: stop}
+	for p := range plan.Producers {
 		cl, err := kgo.NewClient(
-			kgo.SeedBrokers(strings.Split(addr, ",")...),
-			kgo.DefaultProduceTopic(topic),
+			kgo.SeedBrokers(strings.Split(plan.Addr, ",")...),
+			kgo.DefaultProduceTopic(plan.Topic),
 			kgo.RecordPartitioner(kgo.ManualPartitioner()),
 			kgo.RequiredAcks(kgo.AllISRAcks()),
 			kgo.StopProducerOnDataLossDetected(),
@@ -54,7 +74,7 @@ func StartLoad(addr, topic string, partitions int32, producers int, seed uint64)
 			return nil, err
 		}
 		l.clients = append(l.clients, cl)
-		rnd := rand.New(rand.NewPCG(seed, uint64(p)))
+		rnd := rand.New(rand.NewPCG(plan.Seed, uint64(p)))
 		l.senders.Go(func() { l.send(ctx, cl, int32(p), rnd) })
 	}
 	return l, nil
@@ -62,12 +82,12 @@ func StartLoad(addr, topic string, partitions int32, producers int, seed uint64)
 
 // send produces until ctx ends; kgo keeps each partition's records in the order of the Produce calls.
 func (l *Load) send(ctx context.Context, cl *kgo.Client, producer int32, rnd *rand.Rand) {
-	next := make([]int64, l.partitions)
+	next := make([]int64, l.plan.Partitions)
 	for ctx.Err() == nil {
-		partition := rnd.Int32N(l.partitions)
+		partition := rnd.Int32N(l.plan.Partitions)
 		seq := next[partition]
 		next[partition]++
-		value := make([]byte, valueHeaderBytes+rnd.IntN(2000))
+		value := make([]byte, valueHeaderBytes+rnd.IntN(l.plan.ValueBytes))
 		binary.BigEndian.PutUint32(value, uint32(producer))
 		binary.BigEndian.PutUint64(value[4:], uint64(seq))
 		at := l.note(history.Record{Partition: partition, Producer: producer, Sequence: seq, Offset: -1})
@@ -75,7 +95,10 @@ func (l *Load) send(ctx context.Context, cl *kgo.Client, producer int32, rnd *ra
 		cl.Produce(context.Background(), &kgo.Record{Partition: partition, Value: value}, func(r *kgo.Record, err error) {
 			l.outcome(at, r, err)
 		})
-		if rnd.IntN(64) == 0 {
+		switch n := l.plan.PerSecond; {
+		case n > 0:
+			time.Sleep(time.Duration(rnd.Int64N(2 * int64(time.Second) / int64(n))))
+		case rnd.IntN(64) == 0:
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -96,6 +119,7 @@ func (l *Load) outcome(at int, r *kgo.Record, err error) {
 		return
 	}
 	l.sent[at].Offset = r.Offset
+	l.acknowledged++
 }
 
 // Stop ends the senders and waits until every record has its outcome, or ctx ends.
@@ -119,6 +143,13 @@ func (l *Load) Abandon() {
 		cl.Close()
 	}
 	l.clients = nil
+}
+
+// Acknowledged is how many records have been so far.
+func (l *Load) Acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.acknowledged
 }
 
 // Sent is all records that were given to the clients, and the errors of those that failed for good.

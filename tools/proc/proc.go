@@ -79,6 +79,7 @@ type Broker struct {
 	t       testing.TB
 	bin     string
 	Dir     string            // working directory; data is in Dir/data
+	Host    string            // the address it listens on
 	Port    int               // Kafka's protocol
 	Metrics int               // HTTP
 	Props   map[string]string // server.properties; change it between Stop and Start
@@ -91,7 +92,7 @@ type Broker struct {
 
 // New prepares a broker with fresh ports over dir; Start starts it. The process is killed when the test ends.
 func New(t testing.TB, bin, dir string) *Broker {
-	b := &Broker{t: t, bin: bin, Dir: dir, Port: FreePort(t), Metrics: FreePort(t)}
+	b := &Broker{t: t, bin: bin, Dir: dir, Host: "127.0.0.1", Port: FreePort(t), Metrics: FreePort(t)}
 	b.Props = map[string]string{
 		"broker.id":        "0",
 		"listeners":        fmt.Sprintf("PLAINTEXT://127.0.0.1:%d", b.Port),
@@ -112,7 +113,14 @@ func New(t testing.TB, bin, dir string) *Broker {
 }
 
 // Addr is the bootstrap address.
-func (b *Broker) Addr() string { return fmt.Sprintf("127.0.0.1:%d", b.Port) }
+func (b *Broker) Addr() string { return fmt.Sprintf("%s:%d", b.Host, b.Port) }
+
+// MoveTo makes the broker listen at another address; wrap is put in front of its command. Before Launch.
+func (b *Broker) MoveTo(host string, wrap ...string) {
+	b.Host, b.Wrap = host, append(slices.Clone(wrap), b.Wrap...)
+	b.Props["listeners"] = "PLAINTEXT://" + b.Addr()
+	b.Props["metrics.listener"] = fmt.Sprintf("%s:%d", host, b.Metrics)
+}
 
 // Launch starts the process and returns at once.
 func (b *Broker) Launch() {
@@ -151,7 +159,7 @@ func (b *Broker) Start() {
 func (b *Broker) WaitReady(limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	url := fmt.Sprintf("http://127.0.0.1:%d/ready", b.Metrics)
+	url := fmt.Sprintf("http://%s:%d/ready", b.Host, b.Metrics)
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
