@@ -175,7 +175,7 @@ func TestDelete(t *testing.T) {
 		t.Errorf("offsets: %v %v", each, err)
 	}
 	b.co.TopicsDeleted([]string{"u"})
-	for i := 0; i < 1000; i++ {
+	for i := 0; i < 60_000; i++ {
 		if got, _ := b.co.Fetch("simple", nil); len(got) == 1 {
 			break
 		}

@@ -95,7 +95,7 @@ func (r *rig) until(what string, done func() bool) {
 	r.t.Helper()
 	const loops = 4 // that always have a timer, but while they work; the removal has one when something waits
 	for range 5000 {
-		for deadline := time.Now().Add(10 * time.Second); r.clock.Waiting() < loops; time.Sleep(10 * time.Microsecond) {
+		for deadline := time.Now().Add(60 * time.Second); r.clock.Waiting() < loops; time.Sleep(10 * time.Microsecond) {
 			if time.Now().After(deadline) {
 				r.t.Fatalf("%s: a loop does not come back", what)
 			}

@@ -28,7 +28,7 @@ func dial(t *testing.T, l *Listener) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(30 * time.Second))
+	c.SetDeadline(time.Now().Add(90 * time.Second))
 	return c
 }
 

@@ -11,7 +11,7 @@ import (
 
 func TestRoundTripWithARealClient(t *testing.T) {
 	b := startBroker(t, nil)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	producer := b.client(kgo.DefaultProduceTopic("auto"), kgo.AllowAutoTopicCreation())
 	const n = 1000

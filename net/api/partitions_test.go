@@ -176,7 +176,7 @@ func TestOnlyTheLeaderAdministers(t *testing.T) {
 func TestDescribeProducers(t *testing.T) {
 	b := startBroker(t, nil)
 	b.create("t", 1)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	cl := b.client()
 	for range 3 {

@@ -71,7 +71,7 @@ func TestRecreated(t *testing.T) {
 func TestRecreatedUnderAClient(t *testing.T) {
 	b := startBroker(t, nil)
 	b.create("t", 1)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	producer := b.client()
 	must(t, producer.ProduceSync(ctx, record("t", "old")).FirstErr())

@@ -122,7 +122,7 @@ func TestAcksAllEndsWithItsPeer(t *testing.T) {
 	}
 	p.nc.Close()
 	for i := 0; f.cancels() < 3; i++ {
-		if i == 1000 {
+		if i == 12_000 {
 			t.Fatalf("%d of 3 waits have ended", f.cancels())
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -80,7 +80,7 @@ func (s *script) await(t *testing.T, calls int) {
 	for range calls {
 		select {
 		case <-s.moved:
-		case <-time.After(10 * time.Second):
+		case <-time.After(60 * time.Second):
 			t.Fatal("the handler was not called")
 		}
 	}
@@ -140,7 +140,7 @@ func start(t testing.TB, h Handler, change func(*Config)) (s *Server, dial func(
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { nc.Close() })
-		nc.SetDeadline(time.Now().Add(20 * time.Second))
+		nc.SetDeadline(time.Now().Add(60 * time.Second))
 		return nc
 	}, log
 }

@@ -225,7 +225,7 @@ func until(t *testing.T, what string, ok func() bool) {
 
 // settled says whether a group is stable with so many members.
 func settled(cl *kgo.Client, group string, members int) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
 	d, err := kadm.NewClient(cl).DescribeGroups(ctx, group)
 	g := d[group]

@@ -34,7 +34,7 @@ func newGroupCase(t *testing.T) *groupCase {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
 	for i := range 20 {
 		r := &kgo.Record{

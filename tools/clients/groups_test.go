@@ -74,7 +74,7 @@ func join(t *testing.T, addr, topic, group string, r *reads, opts ...kgo.Opt) *m
 		kgo.SeedBrokers(addr), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnPartitionsAssigned(taken), kgo.OnPartitionsRevoked(given), kgo.OnPartitionsLost(given),
-		kgo.SessionTimeout(6 * time.Second), kgo.HeartbeatInterval(200 * time.Millisecond), kgo.RebalanceTimeout(10 * time.Second),
+		kgo.SessionTimeout(20 * time.Second), kgo.HeartbeatInterval(200 * time.Millisecond), kgo.RebalanceTimeout(30 * time.Second),
 		kgo.AutoCommitInterval(100 * time.Millisecond), kgo.FetchMaxWait(200 * time.Millisecond),
 	}, opts...)...)
 	if err != nil {
@@ -107,7 +107,7 @@ func (m *member) leave() {
 
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(90 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never came: %s", what)
 		}
@@ -117,7 +117,7 @@ func until(t *testing.T, what string, ok func() bool) {
 // fill creates a topic and puts values there.
 func fill(t *testing.T, addr, topic string, partitions int32, from, to int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic(topic), kgo.UnknownTopicRetries(-1))
 	if err != nil {
@@ -249,7 +249,7 @@ func TestFranzStatic(t *testing.T) {
 func TestFranzAdmin(t *testing.T) {
 	b := broker(t, nil)
 	fill(t, b.Addr(), "t", 2, 0, 50)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
 	r := newReads()
 	m := join(t, b.Addr(), "t", "g", r)

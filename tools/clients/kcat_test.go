@@ -144,7 +144,7 @@ end
 
 func waitHTTP(t *testing.T, url string) {
 	t.Helper()
-	for range 500 {
+	for range 6000 {
 		if resp, err := http.Get(url); err == nil {
 			resp.Body.Close()
 			return

@@ -73,7 +73,7 @@ func (s *saramaRun) all() {
 		if m.Offset != 5 {
 			t.Errorf("seek to 5 gave %d", m.Offset)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(90 * time.Second):
 		t.Error("nothing came after a seek")
 	}
 }
@@ -98,7 +98,7 @@ func (s *saramaRun) group(name string, count int) []seen {
 	g, err := sarama.NewConsumerGroup(s.addr, name, s.config)
 	must(s.t, err)
 	defer g.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
 	h := &saramaHandler{want: count, done: cancel}
 	for ctx.Err() == nil {

@@ -66,7 +66,7 @@ func markEnds(t *testing.T, addr, topic string) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
 	for p := range partitionCount {
 		r := &kgo.Record{Topic: topic, Partition: int32(p), Value: []byte(endMark(p))}

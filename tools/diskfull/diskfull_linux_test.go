@@ -127,7 +127,7 @@ func TestFullDisk(t *testing.T) {
 	if _, err := kadm.NewClient(cl).DeleteTopic(ctx, "big"); err != nil {
 		t.Fatalf("a topic cannot be deleted on a full disk: %v", err)
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(90 * time.Second)
 	at := 3
 	for {
 		if at, err = fill(ctx, cl, "small", at, 50); err == nil {

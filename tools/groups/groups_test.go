@@ -79,7 +79,7 @@ func (c *crowd) add(name string) {
 			return
 		}
 		defer m.Close()
-		m.SessionMs = 3000
+		m.SessionMs = 6000
 		for !c.stop.Load() {
 			if err := m.Join(c.count); err != nil {
 				c.t.Errorf("%s: %v", name, err)
@@ -155,7 +155,7 @@ func TestSuspendedBroker(t *testing.T) {
 	c.settle(3)
 	before := c.generation("m0")
 	b.Signal(syscall.SIGSTOP)
-	time.Sleep(4500 * time.Millisecond)
+	time.Sleep(9 * time.Second)
 	b.Signal(syscall.SIGCONT)
 	time.Sleep(1500 * time.Millisecond)
 	c.settle(3)

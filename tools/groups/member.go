@@ -28,7 +28,7 @@ type Member struct {
 
 // Dial connects a member.
 func Dial(addr, group string) (*Member, error) {
-	nc, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	nc, err := net.DialTimeout("tcp", addr, 60*time.Second)
 	if err != nil {
 		return nil, err
 	}

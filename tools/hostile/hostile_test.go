@@ -44,7 +44,7 @@ func start(t *testing.T) *victim {
 	v := &victim{b, t}
 	cl := v.client()
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	if err := cl.ProduceSync(ctx, &kgo.Record{Topic: topic, Value: []byte("still here")}).FirstErr(); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func (v *victim) stillServes(pid int) {
 	}
 	cl := v.client(kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	fs := cl.PollFetches(ctx)
 	if err := fs.Err(); err != nil {
@@ -86,7 +86,7 @@ func (v *victim) dial() net.Conn {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
 	return c
 }
 

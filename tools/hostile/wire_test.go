@@ -50,7 +50,7 @@ func (v *victim) logEnd() int64 {
 	v.t.Helper()
 	cl := v.client()
 	defer cl.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topic)
 	if err != nil {
@@ -62,7 +62,7 @@ func (v *victim) logEnd() int64 {
 
 // said is what the log says behind position before; a line may come after the connection's end.
 func (v *victim) said(before int) string {
-	for range 200 {
+	for range 6000 {
 		if said := v.Log()[before:]; strings.HasSuffix(said, "\n") {
 			return said
 		}

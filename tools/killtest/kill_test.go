@@ -81,11 +81,11 @@ func killRun(t *testing.T, bin string, kills int, props map[string]string) ([]hi
 			time.Sleep(time.Duration(rnd.IntN(60)) * time.Millisecond)
 			continue
 		}
-		if err := b.WaitReady(30 * time.Second); err != nil {
+		if err := b.WaitReady(90 * time.Second); err != nil {
 			t.Fatalf("after a kill: %v\n%s", err, b.LogTail(60))
 		}
 	}
-	if err := b.WaitReady(30 * time.Second); err != nil {
+	if err := b.WaitReady(90 * time.Second); err != nil {
 		t.Fatalf("after the last kill: %v\n%s", err, b.LogTail(60))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)

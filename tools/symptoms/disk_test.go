@@ -28,7 +28,7 @@ func futureApiVersions(t *testing.T, addr string, req *kmsg.ApiVersionsRequest) 
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
 	if _, err := c.Write(frame); err != nil {
 		t.Fatal(err)
 	}
