@@ -17,7 +17,7 @@ func (c *Cluster) Roll(end <-chan struct{}, brokers []*proc.Broker) {
 					return
 				}
 			}
-			if ended(end, 300*time.Millisecond) {
+			if ended(end, rollPause) {
 				return
 			}
 			b.Stop()
@@ -29,6 +29,9 @@ func (c *Cluster) Roll(end <-chan struct{}, brokers []*proc.Broker) {
 		}
 	}
 }
+
+// rollPause is how long a restarted broker is left in peace before the next one's turn.
+const rollPause = 4 * time.Second
 
 func ended(end <-chan struct{}, wait time.Duration) bool {
 	select {

@@ -57,16 +57,24 @@ func TestFieldsLikeApache(t *testing.T) {
 	}
 }
 
-// TestApacheItself: what is recorded is what a real server says today; -v prints it.
+// TestApacheItself: what is recorded is what a real server says today; -v prints it. On a machine that is too busy the
+// probe's session may expire under it: then it is asked again.
 func TestApacheItself(t *testing.T) {
-	addr := zktest.Real(t, realzk.Options{}).Addr
+	const tries = 3
 	for _, x := range []struct {
 		name string
 		run  func(string, *strings.Builder) error
-	}{{"fields-3.8.0.txt", fields}, {"apache-3.8.0.txt", cases}} { // the cases leave watches
-		got := probed(t, x.run, addr)
-		if d := cmp.Diff(steady(recorded(t, x.name)), steady(got)); d != "" {
-			t.Errorf("%s: -recorded +live\n%s", x.name, d)
+	}{{"fields-3.8.0.txt", fields}, {"apache-3.8.0.txt", cases}} {
+		var diff string
+		for range tries {
+			// A server of its own each time: the cases leave watches and nodes behind.
+			got := probed(t, x.run, zktest.Real(t, realzk.Options{}).Addr)
+			if diff = cmp.Diff(steady(recorded(t, x.name)), steady(got)); diff == "" {
+				break
+			}
+		}
+		if diff != "" {
+			t.Errorf("%s: -recorded +live\n%s", x.name, diff)
 		}
 	}
 }
