@@ -1,0 +1,204 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"platter/coord/cluster"
+	"platter/engine/store"
+	"platter/io/clock"
+)
+
+// listener is a broker that may be away, hang, or refuse.
+type listener struct {
+	mu    sync.Mutex
+	heard []string
+	err   error
+	hold  chan struct{} // nil: it answers at once
+	tries int
+}
+
+func (l *listener) hear(ctx context.Context, what string) error {
+	l.mu.Lock()
+	l.tries++
+	err, hold := l.err, l.hold
+	l.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err == nil {
+		l.mu.Lock()
+		l.heard = append(l.heard, what)
+		l.mu.Unlock()
+	}
+	return err
+}
+
+func (l *listener) LeaderAndISR(ctx context.Context, _ cluster.Broker, r LeaderAndISR) ([]error, error) {
+	return make([]error, len(r.Partitions)), l.hear(ctx, fmt.Sprint("lead ", r.Partitions[0].PartitionEpoch))
+}
+
+func (l *listener) StopReplica(ctx context.Context, _ cluster.Broker, r StopReplica) ([]error, error) {
+	return make([]error, len(r.Partitions)), l.hear(ctx, "stop")
+}
+
+func (l *listener) UpdateMetadata(ctx context.Context, _ cluster.Broker, r UpdateMetadata) error {
+	return l.hear(ctx, fmt.Sprint("update ", r.Update.ControllerEpoch))
+}
+
+func (l *listener) set(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f()
+}
+
+// speaker is a controller of which only the senders are used.
+func speaker(t *testing.T, l *listener) *Controller {
+	c := &Controller{cfg: Config{Brokers: l, Clock: clock.Real{}, Log: quiet}, wake: make(chan struct{}, 1), senders: map[int32]*sender{}}
+	c.life, c.end = context.WithCancel(context.Background())
+	t.Cleanup(c.end)
+	return c
+}
+
+func update(n int32) *message {
+	return &message{update: &UpdateMetadata{Update: cluster.Update{ControllerEpoch: n}}}
+}
+
+func awaitDone(t *testing.T, m *message) {
+	t.Helper()
+	select {
+	case <-m.done:
+	case <-time.After(time.Minute):
+		t.Fatal("a message is neither taken nor given up")
+	}
+}
+
+func TestSenderKeepsOrder(t *testing.T) {
+	l := &listener{}
+	c := speaker(t, l)
+	s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
+	var want []string
+	var last *message
+	for n := range int32(50) {
+		last = update(n)
+		if n%2 == 1 {
+			last = &message{lead: &LeaderAndISR{Partitions: []PartitionState{{TP: store.TP{Topic: "t"}, PartitionEpoch: n}}}}
+			want = append(want, fmt.Sprint("lead ", n))
+		} else {
+			want = append(want, fmt.Sprint("update ", n))
+		}
+		s.send(last)
+	}
+	awaitDone(t, last)
+	if fmt.Sprint(l.heard) != fmt.Sprint(want) {
+		t.Errorf("heard %v", l.heard)
+	}
+}
+
+// TestSenderTriesAgain: a broker that is away is late, so that nobody waits for it, and hears everything when it is back.
+func TestSenderTriesAgain(t *testing.T) {
+	l := &listener{err: errors.New("connection refused")}
+	c := speaker(t, l)
+	s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
+	first := s.send(update(1))
+	tm := &term{c: c, ctx: c.life}
+	tm.await([]sending{{s, first}}) // ends when the broker is late
+	second := update(2)
+	if s.send(second) != nil {
+		t.Error("a broker that is late is waited for")
+	}
+	l.set(func() { l.err = nil })
+	awaitDone(t, second)
+	if fmt.Sprint(l.heard) != "[update 1 update 2]" || first.err != nil {
+		t.Errorf("heard %v, %v", l.heard, first.err)
+	}
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		late := s.late
+		s.mu.Unlock()
+		if !late {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("it is late for ever")
+		}
+	}
+}
+
+func TestSenderTakesARefusal(t *testing.T) {
+	for _, refusal := range []error{ErrStaleBroker, ErrStaleController} {
+		l := &listener{err: fmt.Errorf("%w: 7", refusal)}
+		c := speaker(t, l)
+		s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
+		m := s.send(update(1))
+		awaitDone(t, m)
+		if !errors.Is(m.err, refusal) || l.tries != 1 {
+			t.Errorf("%v after %d tries", m.err, l.tries)
+		}
+	}
+}
+
+// TestSenderOverrun: what waits for a broker that hangs is bounded; it is told everything instead.
+func TestSenderOverrun(t *testing.T) {
+	hold := make(chan struct{})
+	l := &listener{hold: hold}
+	c := speaker(t, l)
+	s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
+	var all []*message
+	for n := range int32(3 * sendQueueMax) {
+		m := update(n)
+		all = append(all, m)
+		s.send(m)
+		s.mu.Lock()
+		waiting := len(s.queue)
+		s.mu.Unlock()
+		if waiting > sendQueueMax {
+			t.Fatalf("%d wait", waiting)
+		}
+	}
+	if c.flags.Load()&reread == 0 {
+		t.Error("nobody reads everything anew")
+	}
+	close(hold)
+	overrun := 0
+	for _, m := range all {
+		awaitDone(t, m)
+		if errors.Is(m.err, errOverrun) {
+			overrun++
+		}
+	}
+	if overrun == 0 || overrun+len(l.heard) != len(all) || l.heard[0] != "update 0" {
+		t.Errorf("%d dropped, %d heard of %d", overrun, len(l.heard), len(all))
+	}
+}
+
+// TestSenderEnds: a new registration ends the way to the one before, whatever waits there.
+func TestSenderEnds(t *testing.T) {
+	l := &listener{hold: make(chan struct{})}
+	c := speaker(t, l)
+	s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
+	first, second := s.send(update(1)), s.send(update(2))
+	next := c.sender(cluster.Broker{ID: 2, Epoch: 6})
+	if next == s || c.sender(cluster.Broker{ID: 2, Epoch: 6}) != next {
+		t.Error("not one way for each registration")
+	}
+	awaitDone(t, first)
+	awaitDone(t, second)
+	if first.err == nil || second.err == nil {
+		t.Error("what was not heard counts as heard")
+	}
+	m := next.send(update(3))
+	c.hush(map[int32]cluster.Broker{3: {ID: 3}})
+	awaitDone(t, m)
+	if len(c.senders) != 0 {
+		t.Error("a way to a broker that is gone is kept")
+	}
+}
