@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -63,15 +64,41 @@ func Cleanup() {
 	build.paths = nil
 }
 
-// FreePort finds a TCP port on loopback that nobody listens on now.
+// Ports that tests choose lie below those that systems give to connections on their own (from 32768 on Linux, from
+// 49152 elsewhere): a broker's port must not be taken while the broker is down.
+const (
+	portMin = 12_000
+	portMax = 32_000
+)
+
+var ports struct {
+	sync.Mutex
+	given map[int]bool
+}
+
+// FreePort finds a TCP port on loopback that nobody listens on now, and gives it to nobody else in this process.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	ports.Lock()
+	defer ports.Unlock()
+	if ports.given == nil {
+		ports.given = map[int]bool{}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	for range 1000 {
+		p := portMin + rand.IntN(portMax-portMin)
+		if ports.given[p] {
+			continue
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p))
+		if err != nil {
+			continue
+		}
+		l.Close()
+		ports.given[p] = true
+		return p
+	}
+	t.Fatal("no port is free")
+	return 0
 }
 
 // Broker is one broker process over one data directory. Its methods are for one goroutine.
