@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	ioconn "platter/io/conn"
 )
 
 // adminCommands are those of ZooKeeper's AdminServer (org.apache.zookeeper.server.admin.Commands), by all their
@@ -66,6 +68,7 @@ func notThere(*Server, *http.Request) ([]field, error) {
 
 const (
 	adminRequestTime = 30 * time.Second // admin.idleTimeout's default
+	adminCnxnsMax    = 256
 	adminHeaderMax   = 16 << 10
 )
 
@@ -84,12 +87,13 @@ func (s *Server) startAdmin(ctx context.Context) error {
 		return fmt.Errorf("coordinator: admin page: %w", err)
 	}
 	s.adminLn = ln
+	gate := ioconn.NewGate(ioconn.Limits{Max: adminCnxnsMax}) // the descriptors are for clients
 	s.admin = &http.Server{
 		Handler: http.HandlerFunc(s.serveAdmin), ReadTimeout: adminRequestTime, WriteTimeout: adminRequestTime,
 		IdleTimeout: adminRequestTime, MaxHeaderBytes: adminHeaderMax,
 	}
 	s.running.Go(func() {
-		if err := s.admin.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.admin.Serve(gate.Listener(ln)); !errors.Is(err, http.ErrServerClosed) {
 			s.log.Warn("coordinator: the admin page has ended", "err", err)
 		}
 	})

@@ -3,6 +3,7 @@ package zkserver
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -176,4 +177,27 @@ func TestOutstandingLimit(t *testing.T) {
 	if n := s.outstanding.Load(); n != 0 {
 		t.Errorf("%d writes count as under way", n)
 	}
+}
+
+// TestAdminFlood: connections to the page that say nothing do not take the descriptors that clients need, and the
+// page answers once they are gone.
+func TestAdminFlood(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk", AdminAddr: "127.0.0.1:0"})
+	var silent []net.Conn
+	for range adminCnxnsMax + 50 {
+		nc, err := net.Dial("tcp", s.AdminAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		silent = append(silent, nc)
+	}
+	alive(t, s)
+	for _, nc := range silent {
+		nc.Close()
+	}
+	r, err := http.Get("http://" + s.AdminAddr().String() + "/commands/ruok")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
 }

@@ -26,7 +26,7 @@ const (
 	backlogBytesMax = 128 << 20
 	// heldBytesMax bounds how long the answers to a connection's waiting reads may be together: the committer puts
 	// them all into the output at once.
-	heldBytesMax = 8 << 20
+	heldBytesMax = 1 << 20
 	// outBytesKept is the largest output buffer that an idle connection keeps.
 	outBytesKept = 16 << 10
 )
