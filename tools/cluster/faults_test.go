@@ -114,8 +114,9 @@ func TestFaultsUnderLoad(t *testing.T) {
 		}
 	}
 	load := s.load(300)
-	groups := StartGroups(t, s.c.Bootstrap(), topic, map[string]int{"one": 1, "two": 2})
+	groups := StartGroups(t, s.c.Bootstrap(), s.coordinator.Addr(), topic, map[string]int{"one": 1, "two": 2})
 	defer groups.Stop()
+	groups.AwaitWork()
 	s.await(load, 100)
 	counts := map[string]int{}
 	for i := range *faults {

@@ -7,10 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 
+	"platter/coord/cluster"
+	coordinates "platter/coord/group"
+	"platter/coord/zkclient"
 	"platter/tools/history"
 )
 
@@ -22,15 +25,21 @@ type Groups struct {
 	topic string
 	stop  context.CancelFunc
 	all   sync.WaitGroup
+
+	zookeeper string
+	groups    int
 }
 
 // commitEvery is the least time between two commits of a member.
 const commitEvery = 100 * time.Millisecond
 
+// OffsetsPartitions is what offsets.topic.num.partitions has to be on the brokers.
+const OffsetsPartitions = 4
+
 // StartGroups starts so many members of each group. Stop ends them.
-func StartGroups(t testing.TB, bootstrap, topic string, members map[string]int) *Groups {
+func StartGroups(t testing.TB, bootstrap, zookeeper, topic string, members map[string]int) *Groups {
 	ctx, stop := context.WithCancel(context.Background())
-	g := &Groups{t: t, topic: topic, stop: stop}
+	g := &Groups{t: t, topic: topic, stop: stop, zookeeper: zookeeper, groups: len(members)}
 	seeds := strings.Split(bootstrap, ",")
 	for group, n := range members {
 		for range n {
@@ -90,29 +99,90 @@ func (g *Groups) commit(ctx context.Context, cl *kgo.Client, group string, next 
 		})
 }
 
-// watch reads what is committed.
+// watch reads what is committed, from the broker that coordinates the group: the leader of its partition, by the
+// leader epoch in the coordinator's znode, before the read and after. Another one may not have heard yet that it is
+// not the leader any more, and answer with what was committed then: so it is with Kafka, too.
 func (g *Groups) watch(ctx context.Context, seeds []string, group string) {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.MetadataMinAge(20*time.Millisecond))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(seeds...), kgo.MetadataMinAge(20*time.Millisecond), kgo.MaxVersions(kversion.V3_6_0()))
 	if err != nil {
 		g.t.Error(err)
 		return
 	}
 	defer cl.Close()
-	adm := kadm.NewClient(cl)
+	var zk *zkclient.Client
 	for !ended(ctx.Done(), commitEvery) {
-		floor := g.Floor()
-		got, err := adm.FetchOffsets(ctx, group)
-		if err != nil || got.Error() != nil {
-			continue
+		short, cancel := context.WithTimeout(ctx, 5*time.Second)
+		if zk == nil {
+			zk, _ = zkclient.Connect(short, zkclient.Config{Servers: []string{g.zookeeper}})
+		}
+		if zk != nil && g.read(short, cl, zk, group) != nil {
+			_ = zk.Close()
+			zk = nil
+		}
+		cancel()
+	}
+	if zk != nil {
+		_ = zk.Close()
+	}
+}
+
+// read reads once; an error is the coordinator's.
+func (g *Groups) read(ctx context.Context, cl *kgo.Client, zk *zkclient.Client, group string) error {
+	path := cluster.StatePath("__consumer_offsets", coordinates.PartitionOf(group, OffsetsPartitions))
+	state := func() (cluster.State, error) {
+		data, _, err := zk.Get(ctx, path, nil)
+		if err != nil {
+			return cluster.State{}, err
+		}
+		return cluster.DecodeState(data)
+	}
+	floor := g.Floor()
+	before, err := state()
+	if err != nil || before.Leader < 0 {
+		return err
+	}
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.Group = group
+	req.Groups = []kmsg.OffsetFetchRequestGroup{{Group: group}}
+	resp, err := cl.Broker(int(before.Leader)).Request(ctx, req)
+	if err != nil {
+		return nil
+	}
+	after, err := state()
+	if err != nil || after.LeaderEpoch != before.LeaderEpoch {
+		return err
+	}
+	for _, r := range resp.(*kmsg.OffsetFetchResponse).Groups {
+		if r.ErrorCode != 0 {
+			return nil
 		}
 		at := map[int32]int64{}
-		for _, o := range got.Sorted() {
-			if o.Topic == g.topic {
-				at[o.Partition] = max(0, o.At)
+		for _, t := range r.Topics {
+			for _, p := range t.Partitions {
+				if p.ErrorCode != 0 {
+					return nil
+				}
+				at[p.Partition] = max(0, p.Offset)
 			}
 		}
 		g.Read(group, at, floor)
 	}
+	return nil
+}
+
+// AwaitWork waits until all groups commit, and what they commit is read.
+func (g *Groups) AwaitWork() {
+	g.t.Helper()
+	for begin := time.Now(); time.Since(begin) < 90*time.Second; time.Sleep(50 * time.Millisecond) {
+		busy := map[string]bool{}
+		for of := range g.Floor() {
+			busy[of.Group] = true
+		}
+		if _, _, reads := g.Outcome(); len(busy) == g.groups && reads > 0 {
+			return
+		}
+	}
+	g.t.Fatal("not in 90 s: all groups commit")
 }
 
 // Judge says what went back, and that there was something to see.

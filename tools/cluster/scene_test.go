@@ -62,7 +62,7 @@ func newScene(t *testing.T, bin string, rnd *rand.Rand, props map[string]string,
 	}
 	all := map[string]string{
 		"log.segment.bytes": "1048576", "min.insync.replicas": "2", "default.replication.factor": "3",
-		"offsets.topic.num.partitions": "4",
+		"offsets.topic.num.partitions": fmt.Sprint(OffsetsPartitions),
 	}
 	for k, v := range props {
 		all[k] = v
