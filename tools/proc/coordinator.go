@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,12 +52,11 @@ type Coordinator struct {
 func StartCoordinator(kind, bin, dir string) (*Coordinator, error) {
 	c := &Coordinator{kind: kind, bin: bin, dir: dir}
 	if kind == Alone {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := choosePort()
 		if err != nil {
 			return nil, err
 		}
-		c.Addr = ln.Addr().String()
-		ln.Close()
+		c.Addr = fmt.Sprintf("127.0.0.1:%d", port)
 	}
 	return c, c.Start()
 }

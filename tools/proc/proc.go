@@ -79,6 +79,14 @@ var ports struct {
 // FreePort finds a TCP port on loopback that nobody listens on now, and gives it to nobody else in this process.
 func FreePort(t testing.TB) int {
 	t.Helper()
+	p, err := choosePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func choosePort() (int, error) {
 	ports.Lock()
 	defer ports.Unlock()
 	if ports.given == nil {
@@ -95,10 +103,9 @@ func FreePort(t testing.TB) int {
 		}
 		l.Close()
 		ports.given[p] = true
-		return p
+		return p, nil
 	}
-	t.Fatal("no port is free")
-	return 0
+	return 0, errors.New("no port is free")
 }
 
 // Broker is one broker process over one data directory. Its methods are for one goroutine.
