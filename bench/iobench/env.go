@@ -31,7 +31,8 @@ func (e *Env) Label() string {
 	return e.Tags
 }
 
-func describe(fs disk.FS, dir string) Env {
+// Describe tells where and with what a run in a directory is made.
+func Describe(fs disk.FS, dir string) Env {
 	e := Env{
 		Kernel: kernel(), Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), FileSystem: fs.Caps(dir).FileSystem,
 		Device: device(dir), Go: runtime.Version(), Auto: map[string]string{}, Backends: map[string]string{},

@@ -192,7 +192,7 @@ func Run(ctx context.Context, o Options) (res *Result, err error) {
 		return nil, err
 	}
 	defer b.peer.stop()
-	res = &Result{Env: describe(b.fs, b.dir), Full: o.Full, Seed: o.Seed}
+	res = &Result{Env: Describe(b.fs, b.dir), Full: o.Full, Seed: o.Seed}
 	cells := plan(o, b.fs, b.dir)
 	for i := range cells {
 		if err := ctx.Err(); err != nil {

@@ -2,5 +2,5 @@
 
 package iobench
 
-// descriptorLimit: there is none that one could ask for.
-func descriptorLimit() int { return 1 << 16 }
+// DescriptorLimit: there is none that one could ask for.
+func DescriptorLimit() int { return 1 << 16 }

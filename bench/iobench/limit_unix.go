@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptorLimit is how many descriptors this process may have.
-func descriptorLimit() int {
+// DescriptorLimit is how many descriptors this process may have.
+func DescriptorLimit() int {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {
 		return 1024

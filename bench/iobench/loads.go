@@ -111,7 +111,7 @@ func (b *based) drop() error {
 
 // create opens new files of so many bytes each.
 func (b *based) create(count int, fileBytes int64) error {
-	if count+descriptorsSpare > descriptorLimit() {
+	if count+descriptorsSpare > DescriptorLimit() {
 		return skip("%d files are more than this process may open", count)
 	}
 	for i := range count {

@@ -35,7 +35,7 @@ func IOPlots(r *iobench.Result, create func(name string) (io.WriteCloser, error)
 		if p == nil {
 			continue
 		}
-		if err := savePlot(p, string(g), create); err != nil {
+		if err := SavePlot(p, string(g), create); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,8 @@ func addLine(p *plot.Plot, l *line, name string, i int) error {
 	return nil
 }
 
-func savePlot(p *plot.Plot, name string, create func(string) (io.WriteCloser, error)) error {
+// SavePlot draws a plot into two files, name.png and name.svg. create opens a file of that name to write.
+func SavePlot(p *plot.Plot, name string, create func(string) (io.WriteCloser, error)) error {
 	img := vgimg.PngCanvas{Canvas: vgimg.New(plotWidth, plotHeight)}
 	p.Draw(draw.New(img))
 	svg := vgsvg.New(plotWidth, plotHeight)

@@ -156,7 +156,7 @@ func (c ColdDir) evict(dir string) error {
 			if err != nil {
 				return err
 			}
-			err = evictFile(f, in.SizeBytes)
+			err = EvictFile(f, in.SizeBytes)
 			if err = errors.Join(err, f.Close()); err != nil && !errors.Is(err, disk.ErrUnsupported) {
 				return err
 			}
@@ -165,9 +165,9 @@ func (c ColdDir) evict(dir string) error {
 	return nil
 }
 
-// evictFile syncs and drops a file. What the kernel still holds in a hand (pages on their way to a list of its own) it drops when it is
+// EvictFile syncs and drops a file. What the kernel still holds in a hand (pages on their way to a list of its own) it drops when it is
 // asked again.
-func evictFile(f disk.File, size int64) error {
+func EvictFile(f disk.File, size int64) error {
 	const tries = 50
 	for i := 0; ; i++ {
 		if err := errors.Join(f.Sync(), f.Advise(0, size, disk.DontNeed)); err != nil {

@@ -20,6 +20,7 @@ type Load struct {
 // ColdModel is a modelled cold bench.
 type ColdModel struct {
 	Device      string
+	Make        Maker // makes the device instead, where it is given
 	Seed        uint64
 	Span        time.Duration // of virtual time that is measured
 	WarmUp      time.Duration
@@ -46,7 +47,7 @@ func (c ColdModel) Run(l Load) (Figures, error) {
 	vp.DirtyBytes, vp.BackgroundBytes = int64(scale*float64(vp.DirtyBytes)), int64(scale*float64(vp.BackgroundBytes))
 	p := c.Params
 	p.Buffers = l.Buffers
-	w, err := newWorld(c.Device, c.Seed, vp, p)
+	w, err := newWorld(c.Device, c.Make, c.Seed, vp, p)
 	if err != nil {
 		return Figures{}, err
 	}

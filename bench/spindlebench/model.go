@@ -13,8 +13,14 @@ import (
 // Devices are those of io/hddsim that a bench can be modelled on, by name.
 var Devices = []string{"hdd7200", "hdd5400", "hdd15000", "raid10", "raid5", "ssd"}
 
-// device makes a modelled device with the kernel's queue before it.
-func device(m *hddsim.Machine, name string, seed uint64) (hddsim.Device, error) {
+// Maker makes a modelled device that Devices does not have.
+type Maker func(m *hddsim.Machine, seed uint64) (hddsim.Device, error)
+
+// device makes a modelled device with the kernel's queue before it: by name, unless there is a maker.
+func device(m *hddsim.Machine, name string, maker Maker, seed uint64) (hddsim.Device, error) {
+	if maker != nil {
+		return maker(m, seed)
+	}
 	queue := hddsim.DefaultQueue()
 	switch name {
 	case "hdd7200":
@@ -59,9 +65,9 @@ type world struct {
 	timer time.Duration
 }
 
-func newWorld(name string, seed uint64, vp hddsim.VolumeParams, p spindle.Params) (*world, error) {
+func newWorld(name string, maker Maker, seed uint64, vp hddsim.VolumeParams, p spindle.Params) (*world, error) {
 	m := &hddsim.Machine{}
-	dev, err := device(m, name, seed)
+	dev, err := device(m, name, maker, seed)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type Growth struct {
 // PartitionModel is a modelled bench of appends without sync.
 type PartitionModel struct {
 	Device     string
+	Make       Maker // makes the device instead, where it is given
 	Seed       uint64
 	Span       time.Duration
 	BatchBytes int64
@@ -59,7 +60,7 @@ type Appended struct {
 // with what it may keep dirty.
 func (c PartitionModel) Run(g Growth) (Appended, error) {
 	m := &hddsim.Machine{}
-	dev, err := device(m, c.Device, c.Seed)
+	dev, err := device(m, c.Device, c.Make, c.Seed)
 	if err != nil {
 		return Appended{}, err
 	}

@@ -35,6 +35,7 @@ disk, and are removed at the end, also after Ctrl-C.`,
   platter bench fetch
   platter bench depth      how many batches a write to a log takes
   platter bench replication  what three replicas cost over one
+  platter bench disk       what your disk is good for, and what to set
   platter bench io         the I/O backends against each other, on your disk`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -44,7 +45,7 @@ disk, and are removed at the end, also after Ctrl-C.`,
 			cmd.SetContext(ctx)
 		},
 	}
-	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchDepth(), newBenchReplication(), newBenchIO(), newBenchRestart(), newBenchFootprint(), newBenchBare(), newBenchCold(), newBenchPartitions())
+	cmd.AddCommand(newBenchCeiling(), newBenchPair("produce"), newBenchPair("fetch"), newBenchDepth(), newBenchReplication(), newBenchIO(), newBenchRestart(), newBenchFootprint(), newBenchBare(), newBenchCold(), newBenchPartitions(), newBenchDisk())
 	return cmd
 }
 

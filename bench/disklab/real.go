@@ -1,0 +1,229 @@
+package disklab
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"platter/bench/iobench"
+	"platter/bench/spindlebench"
+	"platter/io/backend"
+	"platter/io/disk"
+	"platter/io/profile"
+	"platter/io/rawdisk"
+)
+
+// realTarget is a directory on a disk.
+type realTarget struct {
+	fs      disk.FS
+	o       Options
+	dir     string // the run's own
+	profile profile.Profile
+	env     iobench.Env
+	span    disk.File // what is read, and overwritten past the page cache
+	size    int64
+	raw     *rawdisk.File
+	direct  string
+	rate    float64 // bytes a second that the device was seen to write
+	cold    map[string][]spindlebench.Figures
+	made    int
+	payload []byte
+}
+
+func newRealTarget(o Options) (*realTarget, error) {
+	if o.BudgetBytes < BudgetMin {
+		return nil, fmt.Errorf("a budget of %s: at least %s are needed", profile.Size(o.BudgetBytes), profile.Size(BudgetMin))
+	}
+	fs, _, err := backend.Select(o.Backend)
+	if err != nil {
+		return nil, err
+	}
+	info, err := fs.Stat(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir {
+		return nil, fmt.Errorf("%s is no directory", o.Dir)
+	}
+	if s, err := fs.Space(o.Dir); err == nil && s.FreeBytes < o.BudgetBytes+o.BudgetBytes/4 {
+		return nil, fmt.Errorf("%s has %s free: a budget of %s wants a quarter more than itself", o.Dir, profile.Size(s.FreeBytes), profile.Size(o.BudgetBytes))
+	}
+	t := &realTarget{
+		fs: fs, o: o, dir: filepath.Join(o.Dir, fmt.Sprintf("platter-bench-disk-%d", os.Getpid())), profile: profile.Read(o.Dir),
+		env: iobench.Describe(fs, o.Dir), rate: 32e6, direct: "not tried", payload: make([]byte, longest),
+	}
+	rnd := rand.NewChaCha8([32]byte{byte(o.Seed)})
+	_, _ = rnd.Read(t.payload) // never fails; bytes that no disk compresses
+	if _, err := fs.Stat(t.dir); err == nil {
+		return nil, fmt.Errorf("%s is there already, left by a run that was killed: remove it", t.dir)
+	}
+	return t, fs.MkdirAll(t.dir)
+}
+
+func (t *realTarget) close() error {
+	err := errors.Join(t.closeSpan(), t.fs.RemoveAll(t.dir))
+	if c, ok := t.fs.(io.Closer); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return err
+}
+
+func (t *realTarget) closeSpan() (err error) {
+	if t.raw != nil {
+		err = t.raw.Close()
+	}
+	if t.span != nil {
+		err = errors.Join(err, t.span.Close(), t.fs.Remove(t.span.Path()))
+	}
+	t.raw, t.span = nil, nil
+	return err
+}
+
+func (t *realTarget) describe(r *Result) {
+	r.On, r.Profile, r.Env, r.Direct, r.SpanBytes, r.BudgetBytes = t.o.Dir, &t.profile, &t.env, t.direct, t.size, t.o.BudgetBytes
+}
+
+func (t *realTarget) prepare(ctx context.Context, g Group) error {
+	switch g {
+	case Device, Cached:
+		if t.span == nil {
+			return t.layOut(ctx)
+		}
+		return nil
+	}
+	return t.closeSpan() // room for the others
+}
+
+// layOut writes the file that is read: half of the budget, or what the disk takes in a sixth of the time.
+func (t *realTarget) layOut(ctx context.Context) (err error) {
+	if t.span, err = t.fs.Open(filepath.Join(t.dir, "span"), disk.CreateNew); err != nil {
+		return err
+	}
+	want := t.o.BudgetBytes / 2 / longest * longest
+	began := time.Now()
+	for t.size = 0; t.size < want; t.size += longest {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if t.size >= 2*longest && time.Since(began) > t.o.Time/6 {
+			break
+		}
+		t.stamp()
+		if _, err := t.span.WriteV([][]byte{t.payload}, t.size); err != nil {
+			return err
+		}
+		if err := t.span.Sync(); err != nil { // so that it is known how fast that goes
+			return err
+		}
+	}
+	t.saw(t.size, time.Since(began))
+	t.direct = "yes"
+	if err := rawdisk.Probe(t.span.Path()); err != nil {
+		t.direct = fmt.Sprintf("no: %v", err)
+		return nil
+	}
+	t.raw, err = rawdisk.Open(t.span.Path())
+	return err
+}
+
+// stamp makes the next bytes differ from the last.
+func (t *realTarget) stamp() {
+	t.made++
+	for at := 0; at < len(t.payload); at += rawdisk.AlignBytes {
+		binary.LittleEndian.PutUint64(t.payload[at:], uint64(t.made)<<32|uint64(at))
+	}
+}
+
+// saw remembers what the device takes.
+func (t *realTarget) saw(bytes int64, took time.Duration) {
+	if s := took.Seconds(); s > 0 && bytes >= longest {
+		t.rate = max(1e6, float64(bytes)/s)
+	}
+}
+
+// writable is how much may be written before a sync, so that the sync does not take much longer than d.
+func (t *realTarget) writable(d time.Duration) int64 {
+	return min(t.o.BudgetBytes/2, max(longest, int64(t.rate*d.Seconds())))
+}
+
+func (t *realTarget) measure(ctx context.Context, c *Cell, d time.Duration) error {
+	switch c.Group {
+	case Device:
+		return t.device(ctx, c, d)
+	case Cached:
+		return t.cached(ctx, c, d)
+	case Syncs, Growing:
+		return t.growing(ctx, c, d)
+	case Cold:
+		return t.coldReaders(ctx, c, d)
+	default:
+		return t.segments(ctx, c, d)
+	}
+}
+
+// device is one cell past the page cache.
+func (t *realTarget) device(ctx context.Context, c *Cell, d time.Duration) error {
+	if t.raw == nil {
+		return skip("this file system has no access past the page cache")
+	}
+	slots := t.size / c.SizeBytes
+	bufs := make([][]byte, c.Depth)
+	for i := range bufs {
+		bufs[i] = rawdisk.Buffer(int(c.SizeBytes))
+		copy(bufs[i], t.payload)
+	}
+	l := load{depth: c.Depth, time: d, seed: t.o.Seed, do: func(who int, n int64, rnd *rand.Rand) (int64, error) {
+		slot := n % slots
+		if c.Pattern == Random {
+			slot = rnd.Int64N(slots)
+		}
+		if c.Op == Read {
+			k, err := t.raw.ReadAt(bufs[who], slot*c.SizeBytes)
+			return int64(k), err
+		}
+		binary.LittleEndian.PutUint64(bufs[who], uint64(n))
+		k, err := t.raw.WriteAt(bufs[who], slot*c.SizeBytes)
+		return int64(k), err
+	}}
+	if err := l.run(ctx, c); err != nil {
+		return err
+	}
+	if c.Op == Write && c.Pattern == Sequential && c.SizeBytes == longest && c.Depth > 1 {
+		t.saw(c.Bytes, time.Duration(c.Seconds*float64(time.Second)))
+	}
+	return nil
+}
+
+// cached is one cell through the page cache, with one file.
+func (t *realTarget) cached(ctx context.Context, c *Cell, d time.Duration) error {
+	if c.Op == Write {
+		c.Files = 1
+		return t.growing(ctx, c, d)
+	}
+	if err := spindlebench.EvictFile(t.span, t.size); err != nil {
+		return skip(err.Error())
+	}
+	slots := t.size / c.SizeBytes
+	buf := make([]byte, c.SizeBytes)
+	advice := disk.Sequential
+	l := load{depth: 1, time: d, opsMax: slots, seed: t.o.Seed, do: func(_ int, n int64, rnd *rand.Rand) (int64, error) {
+		if c.Pattern == Random {
+			n = rnd.Int64N(slots)
+		}
+		k, err := t.span.ReadAt(buf, n*c.SizeBytes)
+		return int64(k), err
+	}}
+	if c.Pattern == Random {
+		advice, l.opsMax = disk.Random, slots/8 // few of them hit what was read before
+	}
+	if err := t.span.Advise(0, t.size, advice); err != nil && !errors.Is(err, disk.ErrUnsupported) {
+		return err
+	}
+	return l.run(ctx, c)
+}

@@ -1,0 +1,157 @@
+package disklab
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// us is a number of microseconds.
+func us(v float64) time.Duration { return time.Duration(v * float64(time.Microsecond)) }
+
+// span writes a duration with two or three digits.
+func span(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "0"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.0f µs", float64(d)/1e3)
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d)/1e6)
+	case d < time.Second:
+		return fmt.Sprintf("%.0f ms", float64(d)/1e6)
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// rate writes bytes a second.
+func rate(v float64) string {
+	switch {
+	case v >= 10e9:
+		return fmt.Sprintf("%.0f GB/s", v/1e9)
+	case v >= 1e9:
+		return fmt.Sprintf("%.1f GB/s", v/1e9)
+	case v >= 10e6:
+		return fmt.Sprintf("%.0f MB/s", v/1e6)
+	case v >= 1e6:
+		return fmt.Sprintf("%.1f MB/s", v/1e6)
+	}
+	return fmt.Sprintf("%.2f MB/s", v/1e6)
+}
+
+// count writes a number with about three digits and commas.
+func count(v float64) string {
+	if v < 10 {
+		return fmt.Sprintf("%.1f", v)
+	}
+	if digits := int(math.Log10(v)); digits > 2 {
+		unit := math.Pow10(digits - 2)
+		v = math.Round(v/unit) * unit
+	}
+	s := fmt.Sprintf("%.0f", v)
+	for at := len(s) - 3; at > 0; at -= 3 {
+		s = s[:at] + "," + s[at:]
+	}
+	return s
+}
+
+// What the figures of 4-KiB reads at random, one at a time, are taken for.
+const (
+	armOps    = 400    // at most: an arm has to move, or something as slow
+	flashOps  = 3000   // at least: no arm
+	memoryOps = 50_000 // at least: faster than flash answers
+)
+
+// Verdict says in plain words what kind of disk was seen: first how it behaves, then what it is good for.
+func Verdict(r *Result) (lines []string) {
+	add := func(format string, args ...any) {
+		s := fmt.Sprintf(format, args...)
+		if r.Modelled && !strings.Contains(s, "(modelled)") {
+			s = strings.TrimSuffix(s, ".") + " (modelled)."
+		}
+		lines = append(lines, s)
+	}
+	one, seq := r.device(Read, Random, small, 1), r.best(Read, Sequential)
+	if one != nil && seq != nil {
+		add("%s", r.kindSeen(one))
+		factor := seq.BytesPerSec / one.BytesPerSec
+		add("In order it reads %s; 4 KiB at a time at random %s (%s reads a second). That is a factor of %s: %s",
+			rate(seq.BytesPerSec), rate(one.BytesPerSec), count(one.OpsPerSec), count(factor), soWhat(factor))
+	}
+	if w, s := r.device(Write, Random, small, 1), r.best(Write, Sequential); w != nil && s != nil {
+		add("In order it writes %s; 4 KiB at a time at random %s (%s writes a second): a factor of %s.", rate(s.BytesPerSec), rate(w.BytesPerSec),
+			count(w.OpsPerSec), count(s.BytesPerSec/w.BytesPerSec))
+	}
+	if c := r.find(func(c *Cell) bool { return c.Group == Syncs && c.Files == 1 && c.SizeBytes == small }); c != nil {
+		word := "too dear for every append; Platter does not sync on the way of a request unless it is told to"
+		switch cost := c.each(); {
+		case cost < 50*time.Microsecond:
+			word = "faster than a medium can be: a protected cache, memory, or a disk that only says it is done"
+		case cost <= cheapSync:
+			word = "cheap enough for every append, where that is wanted"
+		}
+		add("A sync costs %s on average (one in a hundred more than %s): %s.", span(c.each()), span(us(c.P99)), word)
+	}
+	if n, one, many := r.carries(); n > 0 {
+		add("It carries at least %d partitions that grow side by side: so many files at once write %s, one file alone %s.", n, rate(many), rate(one))
+	} else if one > 0 {
+		add("Many files that grow side by side cost throughput even at 4 of them: one file alone writes %s, four %s.", rate(one), rate(many))
+	}
+	return lines
+}
+
+// carries finds up to how many growing files keep four fifths of one file's rate. n is 0 where even the fewest do not;
+// then many is theirs.
+func (r *Result) carries() (n int, one, many float64) {
+	for i := range r.Cells {
+		c := &r.Cells[i]
+		if c.Group != Growing || c.SyncEach || c.Ops == 0 {
+			continue
+		}
+		switch {
+		case c.Files == 1:
+			one = c.BytesPerSec
+		case c.BytesPerSec >= 0.8*one && one > 0:
+			n, many = c.Files, c.BytesPerSec
+		case n == 0 && many == 0:
+			many = c.BytesPerSec
+		}
+	}
+	return n, one, many
+}
+
+// kindSeen says how the disk behaves, and what the kernel says that it is.
+func (r *Result) kindSeen(one *Cell) string {
+	gain := 1.0
+	if many := r.device(Read, Random, small, 32); many != nil {
+		gain = many.OpsPerSec / one.OpsPerSec
+	}
+	seen := ""
+	switch ops := one.OpsPerSec; {
+	case ops >= memoryOps:
+		seen = "It answers as fast as memory: a RAM disk, or a cache before the disk (a host's, a controller's) that holds all that was measured"
+	case ops >= flashOps:
+		seen = fmt.Sprintf("It behaves like flash: any place is as near as another, and 32 reads at once give %.1f times as many as one", gain)
+	case ops >= armOps:
+		seen = "It behaves like flash behind a network, or a slow or throttled virtual disk: no arm has to move, but each operation takes its time"
+	case gain > 3.5:
+		seen = fmt.Sprintf("It behaves like several spinning disks together: one read at random takes an arm's time, but 32 at once give %.1f times as many", gain)
+	default:
+		seen = fmt.Sprintf("It behaves like one spinning disk: each place elsewhere costs about %s of moving and waiting for the platter, and 32 reads at once give only %.1f times as many", span(us(one.P50)), gain)
+	}
+	if r.Modelled {
+		return seen + ". It is a model: " + r.On + "."
+	}
+	return seen + fmt.Sprintf(". The kernel says: %s.", r.Profile)
+}
+
+func soWhat(factor float64) string {
+	switch {
+	case factor > 300:
+		return "everything depends on keeping it sequential."
+	case factor > 20:
+		return "keep it sequential where you can; many requests at once help the rest."
+	}
+	return "order matters little here."
+}

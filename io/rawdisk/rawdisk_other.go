@@ -1,0 +1,23 @@
+//go:build !linux
+
+package rawdisk
+
+import "platter/io/disk"
+
+// File is one open file; there is none on this platform.
+type File struct{}
+
+// Open is refused: this platform has no such access, or none that is known here.
+func Open(path string) (*File, error) { return nil, failed("open", path, -1, disk.ErrUnsupported) }
+
+// ReadAt reads nothing.
+func (*File) ReadAt([]byte, int64) (int, error) { return 0, disk.ErrUnsupported }
+
+// WriteAt writes nothing.
+func (*File) WriteAt([]byte, int64) (int, error) { return 0, disk.ErrUnsupported }
+
+// Sync does nothing.
+func (*File) Sync() error { return disk.ErrUnsupported }
+
+// Close does nothing.
+func (*File) Close() error { return nil }
