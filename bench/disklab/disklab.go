@@ -250,7 +250,7 @@ func Load(in io.Reader) (*Result, error) {
 	if r.Profile == nil {
 		r.Profile = &profile.Profile{}
 	}
-	if k := r.Profile.Kind; k < 0 || int(k) >= len(profile.Kinds()) {
+	if k := r.Profile.Kind; k < profile.Unknown || k > profile.Memory {
 		return nil, fmt.Errorf("no kind of disk has number %d", k)
 	}
 	return &r, nil
