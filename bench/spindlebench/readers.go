@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,10 +37,11 @@ type reading struct {
 	ctx     context.Context
 	readers [][]*commitlog.Log
 	taken   []atomic.Int64
+	counted []int64 // what each had taken after took: when all had come to their ends, or the time was up
 	took    time.Duration
 }
 
-// run returns when all logs are read, or the time is up.
+// run returns when all logs are read, or the time is up and each reader has the answer that it waited for.
 func (r *reading) run() error {
 	r.taken = make([]atomic.Int64, len(r.readers))
 	errs := make([]error, len(r.readers))
@@ -48,8 +50,17 @@ func (r *reading) run() error {
 	for i, logs := range r.readers {
 		wg.Go(func() { errs[i] = r.one(&r.taken[i], logs) })
 	}
-	wg.Wait()
+	over := make(chan struct{})
+	go func() { wg.Wait(); close(over) }()
+	select {
+	case <-over:
+	case <-r.ctx.Done():
+	}
 	r.took = time.Since(began)
+	for i := range r.taken {
+		r.counted = append(r.counted, r.taken[i].Load())
+	}
+	<-over
 	return errors.Join(errs...)
 }
 
@@ -101,26 +112,15 @@ func fetchTo(c net.Conn, l *commitlog.Log, offset int64) (n, next int64, err err
 
 func (r *reading) rate() float64 {
 	n := int64(0)
-	for i := range r.taken {
-		n += r.taken[i].Load()
+	for _, taken := range r.counted {
+		n += taken
 	}
 	return float64(n) / r.took.Seconds()
 }
 
-func (r *reading) least() int64 {
-	n := r.taken[0].Load()
-	for i := range r.taken {
-		n = min(n, r.taken[i].Load())
-	}
-	return n
-}
+func (r *reading) least() int64 { return slices.Min(r.counted) }
 
-func (r *reading) most() (n int64) {
-	for i := range r.taken {
-		n = max(n, r.taken[i].Load())
-	}
-	return n
-}
+func (r *reading) most() int64 { return slices.Max(r.counted) }
 
 // liveTail is an appender at a rate, and a reader at its heels over a connection.
 type liveTail struct {

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// adviseBytes is what one advice asks for: Linux cuts longer ones down to the device's readahead, which is 128 KiB
-	// unless somebody has changed it (mm/readahead.c, force_page_cache_ra).
+	// adviseBytes is what one advice is sure to bring: Linux cuts longer ones down to the device's readahead or largest
+	// request, whichever is more (mm/readahead.c, force_page_cache_ra), and the former is 128 KiB unless somebody has changed it.
 	adviseBytes = 128 << 10
 	// fillBytes is one read of a run where advice does not reach the kernel.
 	fillBytes = 1 << 20
@@ -48,19 +48,21 @@ func (sp *Spindle) read(t *tracked, r lane.Run, sent func()) (chunks []*chunk, g
 	return nil, got
 }
 
-// readAhead has the kernel read a run by itself, FlightBytes of it at a time: the next part is on its way before the last
-// one is there, so the device streams, but for gentle runs. A part is waited for with one byte out of it.
+// readAhead has the kernel read a run by itself, FlightBytes of it at a time: the next part is asked for when half of that is there,
+// so the device streams, but for gentle runs. A part is waited for with one byte out of it.
 func (sp *Spindle) readAhead(f disk.File, r lane.Run, sent func()) (got int64) {
 	var one [1]byte
+	left := sp.p.FlightBytes / 2 // on its way when more is asked for
+	if r.Gentle {
+		left = 0
+	}
+	ask := advisor{f: f, step: sp.p.FlightBytes}
 	for asked := int64(0); got < r.N; {
-		if !r.Gentle || got == asked {
-			for ; asked < min(r.N, got+sp.p.FlightBytes); asked += adviseBytes {
-				if f.Advise(r.Pos+asked, min(adviseBytes, r.N-asked), disk.WillNeed) != nil {
-					return got
-				}
+		if to := min(r.N, got+sp.p.FlightBytes); asked < to && asked-got <= left {
+			if ask.willNeed(r.Pos+asked, to-asked) != nil {
+				return got
 			}
-			asked = min(asked, r.N)
-			if asked == r.N && got < r.N && !r.Gentle {
+			if asked = to; asked == r.N && !r.Gentle {
 				sent()
 			}
 		}
@@ -71,6 +73,35 @@ func (sp *Spindle) readAhead(f disk.File, r lane.Run, sent func()) (got int64) {
 		got += step
 	}
 	return got
+}
+
+// advisor asks the kernel to read ahead in as few pieces as it allows: each is a request to the device, and what comes as
+// many short ones costs more of the processor, and turns of the disk where the queue swaps them.
+type advisor struct {
+	f    disk.File
+	step int64 // the kernel has not shown that it takes less at a time
+}
+
+// willNeed asks for [pos, pos+n).
+func (a *advisor) willNeed(pos, n int64) error {
+	for end := pos + n; pos < end; {
+		step := min(a.step, end-pos)
+		if err := a.f.Advise(pos, step, disk.WillNeed); err != nil {
+			return err
+		}
+		if step > adviseBytes {
+			have, err := a.f.Resident(pos, step) // pages on their way count
+			if err != nil {
+				have = 0
+			}
+			if have < step {
+				step = max(have/adviseBytes, 1) * adviseBytes
+				a.step = step
+			}
+		}
+		pos += step
+	}
+	return nil
 }
 
 // drop gives the pages of a range back to the kernel.

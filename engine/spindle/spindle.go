@@ -36,8 +36,9 @@ import (
 // WaitMax bounds one wait for the lane.
 const WaitMax = 30 * time.Second
 
-// joinMax bounds the wait of those who may hold a lock: a look at a batch costs the disk little.
-const joinMax = time.Second
+// joinMax bounds the wait of a look at a batch where a reader is being read ahead for. It is mostly his own, before he asks for
+// the range: if it went to the disk by itself while others have their turns it would cost each of them a seek.
+const joinMax = 10 * time.Second
 
 // Spindle is the schedule of one device. Safe for concurrent use.
 type Spindle struct {

@@ -14,7 +14,7 @@ func (l *Lane) grant(now time.Duration) bool {
 			l.want(s)
 			continue
 		}
-		r, blocked := l.nextRun(s, s.asks[0].pos)
+		r, blocked := l.nextRun(s, l.start(s))
 		if r.N > 0 {
 			l.reserve(s, &r, true)
 			l.launch(now, s, r)
@@ -49,6 +49,16 @@ func (l *Lane) grantBackground(now time.Duration) {
 	l.flying[r.ID] = &flight{run: r, began: now}
 	l.out.Runs = append(l.out.Runs, r)
 	l.stats.BackgroundRuns++
+}
+
+// start is where the run for the stream's waiting reader begins: where it was read ahead to, also when he asks for something a little
+// beyond, such as the end of the batches that he is about to take. They come next, and would cost a way of their own.
+func (l *Lane) start(s *stream) int64 {
+	pos := s.asks[0].pos
+	if ahead := pos - s.have; s.runBytes > l.p.FirstBytes && ahead > 0 && ahead <= l.p.FirstBytes {
+		return s.have
+	}
+	return pos
 }
 
 // nextRun is the stream's next run from pos on: behind what is there already, and not over what follows. Blocked:
