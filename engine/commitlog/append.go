@@ -110,7 +110,7 @@ func (q *queue) take() []*Append {
 // commit writes a group, and syncs it when flush.messages says so. The outcomes stand in the appends.
 func (l *Log) commit(group []*Append) {
 	l.mu.Lock()
-	err := l.status()
+	err := l.ready()
 	for _, a := range group {
 		if err != nil {
 			a.result.Err = err

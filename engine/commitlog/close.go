@@ -15,6 +15,10 @@ func (l *Log) Close(clean bool) error {
 	defer l.syncMu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	unfinished := error(nil)
+	if l.status() == nil {
+		unfinished = l.resume()
+	}
 	closed := error(ErrClosed)
 	if !l.failed.CompareAndSwap(nil, &closed) {
 		err := l.status()
@@ -24,7 +28,10 @@ func (l *Log) Close(clean bool) error {
 		l.forget()
 		return err
 	}
-	err := l.writeState(clean)
+	err := unfinished
+	if err == nil {
+		err = l.writeState(clean)
+	}
 	l.forget()
 	if DiskFailed(err) && l.o.OnIOError != nil {
 		go l.o.OnIOError(err)

@@ -40,6 +40,9 @@ type Log struct {
 	dirty         bool
 	snapshots     snapshots
 	snapshotBytes int64
+	// unfinished goes on with a truncation that a full disk interrupted: before it is done nothing else may change
+	// the log (resume).
+	unfinished func() error
 
 	syncMu sync.Mutex // one sync at a time
 

@@ -155,7 +155,7 @@ func (l *Log) LatestEpoch() int32 {
 func (l *Log) AssignEpoch(epoch int32) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.status(); err != nil {
+	if err := l.ready(); err != nil {
 		return err
 	}
 	if latest, _ := l.epochs.Latest(); epoch <= latest {

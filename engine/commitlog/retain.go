@@ -14,7 +14,7 @@ import (
 func (l *Log) Retain(nowMs, highWatermark int64) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.status(); err != nil {
+	if err := l.ready(); err != nil {
 		return 0, err
 	}
 	l.producers.Expire(nowMs, l.cfg.Load().ProducerIDExpirationMs)

@@ -15,7 +15,7 @@ import (
 func (l *Log) Roll() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.status(); err != nil {
+	if err := l.ready(); err != nil {
 		return err
 	}
 	return l.fail(l.roll(l.Ends().Written))

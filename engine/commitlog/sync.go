@@ -22,7 +22,7 @@ func (l *Log) Sync() error {
 	l.syncMu.Lock()
 	defer l.syncMu.Unlock()
 	l.mu.Lock()
-	if err := l.status(); err != nil {
+	if err := l.ready(); err != nil {
 		l.mu.Unlock()
 		return err
 	}

@@ -14,13 +14,43 @@ import (
 // A truncation is durable, step by step, in an order that a crash may end anywhere: first nothing may be
 // taken for sure any more that is about to go (recovery point, producer snapshots), then the records go,
 // the newest first, so that there is never a hole, then what may only be too long is clamped (epochs).
+//
+// A full disk may interrupt it too. Up to the first record that goes nothing has changed then. From there on the log is
+// in between: what is to be done stays noted, each step can be done again, and whatever would change the log next
+// (an append, a term, a truncation, a close) does it first, or has the disk's error.
+
+// resume finishes a truncation that was interrupted. mu is held.
+func (l *Log) resume() error {
+	if l.unfinished == nil {
+		return nil
+	}
+	return l.fail(l.finally(l.unfinished))
+}
+
+// ready says whether the log may be changed. mu is held.
+func (l *Log) ready() error {
+	if err := l.status(); err != nil {
+		return err
+	}
+	return l.resume()
+}
+
+// finally does the rest of a truncation, and notes it while it fails. mu is held.
+func (l *Log) finally(rest func() error) error {
+	l.unfinished = rest
+	if err := rest(); err != nil {
+		return err
+	}
+	l.unfinished = nil
+	return nil
+}
 
 // TruncateTo drops all records at and above offset (durably ordered: epochs, producers and recovery point
 // too). A batch that straddles offset goes whole: the log end may then lie below it.
 func (l *Log) TruncateTo(offset int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.status(); err != nil {
+	if err := l.ready(); err != nil {
 		return err
 	}
 	if offset < 0 {
@@ -49,6 +79,13 @@ func (l *Log) truncateTo(offset int64) error {
 	}
 	l.setEnds(func(e *Ends) { e.Written, e.Start = end, min(e.Start, end) })
 	l.view.Store(&view{slices.Clone(v.segs[:keep+1])})
+	return l.finally(func() error { return l.cut(v, keep, offset, end) })
+}
+
+// cut takes the records from offset on out of the files; v are the segments as they were, of which the one at keep
+// ends at end now. It may be done again.
+func (l *Log) cut(v *view, keep int, offset, end int64) error {
+	target := v.segs[keep]
 	for i := len(v.segs) - 1; i > keep; i-- {
 		if err := l.retireDurably(v.segs[i]); err != nil {
 			return err
@@ -71,10 +108,11 @@ func (l *Log) truncateTo(offset int64) error {
 func (l *Log) unsure(offset int64, drop func(snapshot int64) bool) error {
 	l.lineage++
 	l.dirty = true
-	if e := l.Ends(); e.Durable > offset || e.Start > offset {
+	if before := l.Ends(); before.Durable > offset || before.Start > offset {
 		// First here: who writes the checkpoints meanwhile must not find the old ones.
 		l.setEnds(func(e *Ends) { e.Durable, e.Start = min(e.Durable, offset), min(e.Start, offset) })
 		if err := l.lowerRecoveryPoint(offset); err != nil {
+			l.setEnds(func(e *Ends) { e.Durable, e.Start = before.Durable, before.Start }) // to be lowered by the next try
 			return err
 		}
 	}
@@ -100,7 +138,7 @@ func (l *Log) lowerRecoveryPoint(offset int64) error {
 func (l *Log) TruncateFully(offset int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.status(); err != nil {
+	if err := l.ready(); err != nil {
 		return err
 	}
 	if offset < 0 {
@@ -113,6 +151,11 @@ func (l *Log) truncateFully(offset int64) error {
 	if err := l.unsure(min(offset, l.Ends().Durable), func(int64) bool { return true }); err != nil {
 		return err
 	}
+	return l.finally(func() error { return l.empty(offset) })
+}
+
+// empty takes all segments away and begins anew at offset. It may be done again.
+func (l *Log) empty(offset int64) error {
 	segs := l.view.Load().segs
 	for i := len(segs) - 1; i >= 0; i-- {
 		if err := l.retireDurably(segs[i]); err != nil {
@@ -144,7 +187,7 @@ func (l *Log) truncateFully(offset int64) error {
 func (l *Log) TrimTo(offset int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.status(); err != nil {
+	if err := l.ready(); err != nil {
 		return err
 	}
 	e := l.Ends()

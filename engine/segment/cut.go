@@ -25,10 +25,12 @@ func (s *Segment) TruncateTo(offset, intervalBytes int64) (end int64, err error)
 		s.cuts++
 		s.size.Store(at.pos)
 		s.end.Store(max(at.before+1, s.Base))
-		if at.pos < size {
+		if at.pos < size || s.uncut {
+			s.uncut = true
 			if err := s.cutFile(f, at.pos, true); err != nil {
 				return err
 			}
+			s.uncut = false
 		}
 		s.reserved, s.growBytes = 0, 0
 		s.dropBads(at.pos)

@@ -73,6 +73,7 @@ type Segment struct {
 	// timesChecked: the largest timestamp was compared with the log.
 	timesChecked bool
 	scanFrom     int64 // offset of the first batch of the last rescan
+	uncut        bool  // a truncation failed before its file was cut for good
 	cuts         int   // how often the segment was truncated
 	flushedAt    int64 // size of the .log when the indexes were last written
 	tail         *tail // nil when sealed

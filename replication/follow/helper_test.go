@@ -162,7 +162,7 @@ var errAway = errors.New("connection refused")
 func (r *rig) Fetch(ctx context.Context, leader int32, _ int, q *Request) ([]Given, error) {
 	r.mu.Lock()
 	r.asked[leader]++
-	away, hang, change := r.away[leader], r.hang, r.answered
+	away, hang := r.away[leader], r.hang
 	if hang {
 		r.hanging++
 	}
@@ -177,6 +177,9 @@ func (r *rig) Fetch(ctx context.Context, leader int32, _ int, q *Request) ([]Giv
 	given := make([]Given, len(q.Partitions))
 	for i := range q.Partitions {
 		given[i] = r.give(leader, &q.Partitions[i])
+		r.mu.Lock()
+		change := r.answered // after the log was read: what is appended later is surely changed
+		r.mu.Unlock()
 		if change != nil {
 			change(&given[i])
 		}
