@@ -81,7 +81,7 @@ const stopTimeout = 60 * time.Second
 // Run starts a broker, serves until ctx ends, and stops it. The error is the one line that says what went
 // wrong.
 func Run(ctx context.Context, o Options) error {
-	b := &Broker{o: o, clock: clock.Real{}, started: time.Now(), fatal: make(chan error, 1)}
+	b := &Broker{o: o, clock: machineClock(), started: time.Now(), fatal: make(chan error, 1)}
 	err := b.start(ctx)
 	if err == nil {
 		b.banner()

@@ -305,6 +305,9 @@ func (n *Node) leave(ctx context.Context) error {
 	go func() { done <- zk.Close() }()
 	select {
 	case err := <-done:
+		if errors.Is(err, zkclient.ErrSessionExpired) { // it has ended by itself, and the registration with it
+			err = nil
+		}
 		if err == nil && n.store != nil {
 			n.forgetSession()
 		}

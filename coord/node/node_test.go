@@ -491,6 +491,16 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
+// TestExpiryWhileStopping: a broker that finds its session expired while it leaves has left, which is no error.
+func TestExpiryWhileStopping(t *testing.T) {
+	m := newMachine(t)
+	m.mustStart()
+	m.node.end() // it does not register anew
+	<-m.node.ended
+	m.endSession()
+	m.stop()
+}
+
 // TestCoordinatorAway: the coordinator restarts under a broker that goes on.
 func TestCoordinatorAway(t *testing.T) {
 	m := newMachine(t)

@@ -79,6 +79,9 @@ var kinds = []fault{
 		time.Sleep(3 * pause)
 		s.net.Heal()
 	}},
+	{"clock set wrong", 1, nothing, func(s *scene, b *proc.Broker, _ time.Duration) {
+		b.Signal([]syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2}[s.rnd.IntN(2)])
+	}},
 	{"full disk", 1, smallDisk, func(s *scene, _ *proc.Broker, pause time.Duration) {
 		d := s.small[s.c.Brokers[s.rnd.IntN(len(s.small))]]
 		d.Fill()
@@ -98,12 +101,13 @@ var kinds = []fault{
 	}},
 }
 
-// TestFaultsUnderLoad does random harm to brokers, controller, coordinator, network and disks, one thing at a time,
+// TestFaultsUnderLoad does random harm to brokers, controller, coordinator, network, disks and clocks, one thing at a
+// time, to brokers that do not agree what time it is,
 // under idempotent producers with acks=all and consumer groups: what was acknowledged is there, once and in
 // order; committed offsets never go back; and in the end all replicas are the same.
 func TestFaultsUnderLoad(t *testing.T) {
 	rnd := proc.Random(t, *seed)
-	s := newScene(t, proc.Binary(t), rnd, nil, network, smallDisk, modelDisk)
+	s := newScene(t, proc.Binary(t, "skewedclock"), rnd, nil, network, smallDisk, modelDisk)
 	var course []fault // each kind as often as it weighs
 	for _, f := range kinds {
 		if s.missing[f.needs] != nil {

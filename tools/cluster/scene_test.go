@@ -87,6 +87,7 @@ func newScene(t *testing.T, bin string, rnd *rand.Rand, props map[string]string,
 		if s.net != nil {
 			s.net.Move(b, s.host(b))
 		}
+		b.Env = append(b.Env, "PLATTER_SKEWED_CLOCK="+wrongClocks[i])
 		switch {
 		case i < len(disks):
 			disks[i].Put(b)
@@ -102,6 +103,10 @@ func newScene(t *testing.T, bin string, rnd *rand.Rand, props map[string]string,
 	s.c.AwaitWhole(s.adm, topic)
 	return s
 }
+
+// wrongClocks are seconds ahead and pace, by broker, in builds that have a wrong clock. They are less than an hour
+// wrong: a broker refuses records that are from farther ahead in its future (message.timestamp.after.max.ms).
+var wrongClocks = []string{"0 1", "-1200 1.1", "1200 0.9"}
 
 const coordinatorHost = "coord"
 
