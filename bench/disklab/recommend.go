@@ -3,6 +3,8 @@ package disklab
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
 
 	"platter/io/profile"
@@ -17,6 +19,15 @@ type Advice struct {
 	Why  string `json:"why"`
 	// Cells are the names of those that it rests on.
 	Cells []string `json:"cells"`
+}
+
+// Size is the value as people write it, where it is a number of bytes; else "".
+func (a Advice) Size() string {
+	n, err := strconv.ParseInt(a.Value, 10, 64)
+	if err != nil || n <= 0 || !strings.HasSuffix(a.Setting, ".bytes") {
+		return ""
+	}
+	return profile.Size(n)
 }
 
 // Unset is the value of a setting that is best left out.
@@ -86,8 +97,10 @@ func adviseColdReads(r *Result) *Advice {
 		a.Why += ": taking turns costs throughput on this disk. Try it with your own consumers before you keep it (platter bench cold --on DIR)"
 	case gain > 1.2 && turns.Low > alone.High:
 		a.Why += fmt.Sprintf(": turns give %.1f times as much", gain)
+	case gain < 0.8 && turns.P99 <= 0.7*alone.P99:
+		a.Why += ": turns cost throughput and keep the appends' times short; leave it, unless catching up matters more to you"
 	default:
-		a.Why += ": no clear difference, so leave it"
+		a.Why += ": no difference that shows in every round, so leave it"
 	}
 	return a
 }
@@ -114,12 +127,12 @@ func adviseColdRun(r *Result) *Advice {
 		run = min(4*stripe, coldRunMax)
 	}
 	d := r.defaults().ColdRunBytes
+	lost := func(n int64) float64 { return 100 * there / (there + float64(n)/seq.BytesPerSec) }
 	a := &Advice{Setting: "spindle.cold.run.bytes", Value: fmt.Sprint(run), Cells: []string{one.Name, seq.Name}}
-	a.Why = fmt.Sprintf("getting to a place takes %s, then %s flow: a run of %s loses a tenth of its time or less on the way",
-		span(time.Duration(there*float64(time.Second))), rate(seq.BytesPerSec), profile.Size(run))
+	a.Why = fmt.Sprintf("getting to a place takes %s, then %s flow: a run of %s spends %.0f%% of its time on the way, one of %s (what Platter takes on this kind of disk) %.0f%%",
+		span(time.Duration(there*float64(time.Second))), rate(seq.BytesPerSec), profile.Size(run), lost(run), profile.Size(d), lost(d))
 	if run <= 2*d { // longer than needed does no harm, and half of it loses little
 		a.Value, a.Same = fmt.Sprint(d), true
-		a.Why += fmt.Sprintf("; Platter takes %s on this kind of disk", profile.Size(d))
 	}
 	return a
 }
@@ -141,6 +154,10 @@ func adviseColdDepth(r *Result) *Advice {
 	one, small := r.device(Read, Random, longest, 1), r.device(Read, Random, small, 1)
 	if one == nil || small == nil {
 		return nil
+	}
+	// In order, one at a time, is the same to flash: two measurements are better than one against a moment's noise.
+	if seq := r.device(Read, Sequential, longest, 1); seq != nil && small.OpsPerSec >= armOps && seq.BytesPerSec > one.BytesPerSec {
+		one = seq
 	}
 	d := r.defaults().ColdDepth
 	a := &Advice{Setting: "spindle.cold.depth", Value: fmt.Sprint(d), Same: true, Cells: []string{one.Name}}
@@ -199,10 +216,13 @@ func adviseGrowth(r *Result) *Advice {
 	if with.ReadBack > 0 && without.ReadBack > 0 {
 		a.Why += fmt.Sprintf("; reading one of them back gave %s and %s", rate(with.ReadBack), rate(without.ReadBack))
 	}
-	if loses && r.defaults().GrowMaxBytes > 0 {
+	switch {
+	case loses && r.defaults().GrowMaxBytes > 0:
 		a.Value, a.Same = "-1", false
 		a.Why += ": growing ahead cost more than it gave at each length of a segment"
-	} else {
+	case with.BytesPerSec < 0.9*without.BytesPerSec:
+		a.Why += ": slower grown ahead in this short run, which is too little to advise against it (platter bench partitions goes further)"
+	default:
 		a.Why += ": no reason here to differ from what Platter does by itself"
 	}
 	return a

@@ -49,6 +49,9 @@ func (r *Result) Print(w io.Writer) error {
 		if a.Value == Unset {
 			value = ""
 		}
+		if size := a.Size(); size != "" {
+			value += " (" + size + ")"
+		}
 		fmt.Fprintf(w, "  %s%s%s\n      %s.\n", a.Setting, value, mark, a.Why)
 	}
 	for _, g := range Groups {
