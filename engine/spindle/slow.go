@@ -14,14 +14,12 @@ const slowPartBytes = 512 << 10
 
 // SlowReader reads a file without haste. See Slow.
 type SlowReader struct {
-	f      disk.File
-	w      *file // nil: f is no Set's, and is just read
-	size   int64
-	buf    *[]byte
-	from   int64
-	have   []byte
-	batch  []disk.Read
-	closed bool
+	f     disk.File
+	w     *file // nil: f is no Set's, and is just read
+	buf   *[]byte
+	from  int64
+	have  []byte
+	batch []disk.Read
 }
 
 var slowBuffers sync.Pool // of *[]byte

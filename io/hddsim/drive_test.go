@@ -184,7 +184,8 @@ func TestSeed(t *testing.T) {
 		took, _ := Loop(&m, d, 8, 500, randomAt(d, 4096, Read, seed))
 		return took
 	}
-	if run(1) != run(1) || run(1) == run(2) {
-		t.Errorf("seed 1: %v and %v, seed 2: %v", run(1), run(1), run(2))
+	first, again, other := run(1), run(1), run(2)
+	if first != again || first == other {
+		t.Errorf("seed 1: %v and %v, seed 2: %v", first, again, other)
 	}
 }

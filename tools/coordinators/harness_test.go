@@ -86,12 +86,11 @@ func (c *outside) back(t *testing.T) {
 // site is one broker with its coordinator.
 type site struct {
 	*proc.Broker
-	t        *testing.T
-	ctx      context.Context
-	outside  *outside // nil: the coordinator is inside
-	connect  []string
-	chroot   string
-	sessions string
+	t       *testing.T
+	ctx     context.Context
+	outside *outside // nil: the coordinator is inside
+	connect []string
+	chroot  string
 }
 
 // overEach runs a test over every kind.

@@ -130,7 +130,7 @@ func (o *options) real() (*target, func(), error) {
 		options.Jars = o.jars
 		s, err := realzk.Start(options)
 		if err != nil {
-			return nil, nil, fmt.Errorf("Apache ZooKeeper: %w", err)
+			return nil, nil, fmt.Errorf("a real ZooKeeper: %w", err)
 		}
 		o.theirs, stop = s.Addr, s.Stop
 	}

@@ -84,7 +84,7 @@ func coordLauncher(binary, dir string) (launcher, error) {
 func launchReal(dir string) (*server, error) {
 	s, err := realzk.Launch(realzk.Options{Dir: dir, HeapMB: 1000, PortFrom: 21600})
 	if err != nil {
-		return nil, fmt.Errorf("Apache ZooKeeper: %w", err)
+		return nil, fmt.Errorf("a real ZooKeeper: %w", err)
 	}
 	return &server{name: "Apache's", addr: s.Addr, pid: s.Pid, stop: s.Stop}, nil
 }
