@@ -132,18 +132,9 @@ type partitionView struct {
 
 // ListTopics lists topics; internal ones only when asked for.
 func (o Options) ListTopics(ctx context.Context, w io.Writer, internal, asJSON bool) error {
-	adm, err := o.admin(ctx)
+	details, err := o.topics(ctx, internal)
 	if err != nil {
 		return err
-	}
-	defer adm.Close()
-	list := adm.ListTopics
-	if internal {
-		list = adm.ListTopicsWithInternal
-	}
-	details, err := list(ctx)
-	if err != nil {
-		return cause(err)
 	}
 	var views []topicView
 	for _, d := range details.Sorted() {
@@ -167,11 +158,11 @@ func (o Options) ListTopics(ctx context.Context, w io.Writer, internal, asJSON b
 	return tw.Flush()
 }
 
-// ListTopicsClassic prints a line a partition as Kafka 0.8's kafka-list-topic did, its fields set off by tabs.
-func (o Options) ListTopicsClassic(ctx context.Context, w io.Writer, internal bool) error {
+// topics asks for all topics, internal ones only where they are wanted.
+func (o Options) topics(ctx context.Context, internal bool) (kadm.TopicDetails, error) {
 	adm, err := o.admin(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer adm.Close()
 	list := adm.ListTopics
@@ -180,7 +171,16 @@ func (o Options) ListTopicsClassic(ctx context.Context, w io.Writer, internal bo
 	}
 	details, err := list(ctx)
 	if err != nil {
-		return cause(err)
+		return nil, cause(err)
+	}
+	return details, nil
+}
+
+// ListTopicsClassic prints a line a partition as Kafka 0.8's kafka-list-topic did, its fields set off by tabs.
+func (o Options) ListTopicsClassic(ctx context.Context, w io.Writer, internal bool) error {
+	details, err := o.topics(ctx, internal)
+	if err != nil {
+		return err
 	}
 	for _, d := range details.Sorted() {
 		for _, p := range d.Partitions.Sorted() {
