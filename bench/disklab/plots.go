@@ -190,7 +190,7 @@ func coldPicture(r *Result) (picture, []curve, []bar) {
 
 func segmentPicture(r *Result) (picture, []curve, []bar) {
 	ticks := map[float64]string{}
-	grown, plain := curve{name: "grown ahead"}, curve{name: "not"}
+	grown, plain := curve{name: "written, grown ahead"}, curve{name: "written, not"}
 	back, backPlain := curve{name: "read back, grown ahead"}, curve{name: "read back, not"}
 	for i := range r.Cells {
 		c := &r.Cells[i]
@@ -206,7 +206,7 @@ func segmentPicture(r *Result) (picture, []curve, []bar) {
 		read.add(float64(c.SegmentBytes), c.ReadBack/1e6)
 	}
 	pic := picture{name: "segments", title: "Segments and growing ahead",
-		caption: "Short segments cost throughput where the lines fall to the left. Growing ahead keeps files in few pieces.",
+		caption: "Short segments cost throughput where the lines fall to the left. Growing ahead pays where its lines are the upper ones.",
 		p:       axes("bytes of a segment", "MB/s", ticks)}
 	return pic, []curve{grown, plain, back, backPlain}, nil
 }
