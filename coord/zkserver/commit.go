@@ -177,9 +177,10 @@ func (s *Server) commit(own *conn) bool {
 	switch err := s.store.append(s.batch); {
 	case err == nil:
 		s.synced(len(s.batch), s.sessions.nowMs()-began)
+		s.roomAgain()
 		s.touched = s.applyBatch(s.batch, s.touched[:0])
 	case errors.Is(err, errFull):
-		s.log.Error("coordinator: writes are refused", "count", len(s.batch), "err", err)
+		s.full(len(s.batch), err)
 		s.touched = s.refuseBatch(s.batch, s.touched[:0])
 	default:
 		s.log.Error("coordinator: stopped, its log failed", "err", err)
@@ -199,6 +200,24 @@ func (s *Server) commit(own *conn) bool {
 	clear(s.touched)
 	s.snapshotIfDue()
 	return true
+}
+
+// fullSayMs is how often refused writes are told of at most: a log on the full disk makes it no better.
+const fullSayMs = 1000
+
+func (s *Server) full(count int, err error) {
+	s.refusedWrites += count
+	if now := s.sessions.nowMs(); s.fullSaidMs == 0 || now-s.fullSaidMs >= fullSayMs {
+		s.fullSaidMs = max(now, 1)
+		s.log.Error("coordinator: writes are refused", "count", s.refusedWrites, "err", err)
+	}
+}
+
+func (s *Server) roomAgain() {
+	if s.refusedWrites > 0 && s.sessions.nowMs()-s.fullSaidMs >= fullSayMs {
+		s.log.Info("coordinator: there is room for writes", "refused", s.refusedWrites)
+		s.refusedWrites, s.fullSaidMs = 0, 0
+	}
 }
 
 // snapshotIfDue starts a snapshot in the background.

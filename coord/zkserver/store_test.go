@@ -1,9 +1,11 @@
 package zkserver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -175,7 +177,9 @@ func FuzzLog(f *testing.F) {
 // was refused comes back.
 func TestDiskFull(t *testing.T) {
 	d := memdisk.New(memdisk.Options{CapacityBytes: 600 << 10})
-	s, err := Start(context.Background(), Config{FS: d, Clock: clock.Real{}, Dir: "/zk"})
+	var said bytes.Buffer
+	now := clock.NewVirtual(clock.Real{}.Now())
+	s, err := Start(context.Background(), Config{FS: d, Clock: now, Dir: "/zk", Log: slog.New(slog.NewTextHandler(&said, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,6 +209,9 @@ func TestDiskFull(t *testing.T) {
 	want := treeState(s.tree)
 	crashed := d.CrashClone(1)
 	s.Close()
+	if n := strings.Count(said.String(), "writes are refused"); n != 1 {
+		t.Fatalf("%d lines in a second tell of %d refused writes:\n%s", n, refused, said.String())
+	}
 	_, tr, err := openStore(context.Background(), crashed, "/zk", "", quiet)
 	if err != nil || string(treeState(tr)) != string(want) {
 		t.Fatal("the tree differs after a power cut", err)

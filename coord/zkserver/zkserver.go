@@ -127,9 +127,13 @@ type Server struct {
 	batch    []*proposal // the committer's
 	touched  []*conn     // the committer's: who has something to send
 	store    *store
-	conns    connTable
-	frames   *buf.Pool
-	stats    stats
+
+	refusedWrites int   // the committer's: since the disk was full
+	fullSaidMs    int64 // and when that was last told of (tracker time)
+
+	conns  connTable
+	frames *buf.Pool
+	stats  stats
 
 	outstanding   atomic.Int64 // writes that wait for the committer
 	backlog       atomic.Int64 // bytes of long outputs, that clients have not read
