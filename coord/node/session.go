@@ -48,6 +48,7 @@ func (n *Node) connect(ctx context.Context) (*session, error) {
 		Chroot:         n.cfg.Chroot,
 		SessionTimeout: n.cfg.SessionTimeout,
 		OnState:        func(state zkclient.State) { n.onState(s, state) },
+		OnTrouble:      func(err error) { n.log("no coordinator answers; data goes on", "err", err) },
 	})
 	if err != nil {
 		return nil, err

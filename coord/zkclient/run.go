@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -18,6 +19,8 @@ const (
 	backoffMax = 500 * time.Millisecond
 	// settledTime is how long a connection must live for the next loss to start from no backoff.
 	settledTime = time.Second
+	// troubleTime lies between two calls of OnTrouble.
+	troubleTime = 30 * time.Second
 	// setWatchesBytes bounds one SetWatches request, far below jute.maxbuffer.
 	setWatchesBytes = 128 << 10
 )
@@ -106,6 +109,7 @@ func (c *Client) pause(d time.Duration) bool {
 // or ctx or the client ends.
 func (c *Client) dial(ctx context.Context) (*link, error) {
 	backoff := backoffMin
+	var told time.Time
 	for {
 		var last error
 		for range c.config.Servers {
@@ -119,6 +123,10 @@ func (c *Client) dial(ctx context.Context) (*link, error) {
 			if errors.Is(err, ErrSessionExpired) {
 				return nil, last
 			}
+		}
+		if c.config.OnTrouble != nil && backoff == backoffMax && (told.IsZero() || time.Since(told) >= troubleTime) {
+			told = time.Now()
+			c.config.OnTrouble(last)
 		}
 		t := time.NewTimer(backoff/2 + rand.N(backoff))
 		select {
@@ -187,6 +195,10 @@ func (c *Client) handshake(nc Conn) (*link, error) {
 	}
 	l := newLink(nc)
 	body, err := l.read()
+	if errors.Is(err, io.EOF) && q.LastZxidSeen > 0 {
+		return nil, fmt.Errorf("closed without an answer, as by a server that is behind zxid %#x, which this client has "+
+			"seen (its data is older, or another's), or that has no quorum: %w", q.LastZxidSeen, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,9 @@ type Config struct {
 	Password  []byte
 	// OnState is called, in order, on the client's own goroutine: do not block.
 	OnState func(State)
+	// OnTrouble is told, about a second after a loss and then every half a minute, why no server has given the
+	// session back. It must not block either.
+	OnTrouble func(error)
 	// Dial replaces the dialer (tests, TLS).
 	Dial func(ctx context.Context, addr string) (Conn, error)
 }

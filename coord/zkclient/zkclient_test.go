@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"platter/io/memdisk"
 )
 
 var roots atomic.Int64
@@ -393,4 +395,36 @@ func TestConnectFails(t *testing.T) {
 	if _, err := Connect(ctx, Config{Servers: []string{"127.0.0.1:1"}, Chroot: "kafka"}); err == nil {
 		t.Fatal("a chroot without a slash")
 	}
+}
+
+// TestTrouble: a server that came back without its data is named as what keeps the session away, and the session is
+// there again with the data.
+func TestTrouble(t *testing.T) {
+	with, without := memdisk.New(memdisk.Options{}), memdisk.New(memdisk.Options{})
+	s := startOurs(t, "", with)
+	addr := s.Addr().String()
+	states, trouble := make(chan State, 20), make(chan error, 20)
+	c := connect(t, target{addr: addr}, Config{
+		SessionTimeout: 30 * time.Second,
+		OnState:        func(s State) { states <- s },
+		OnTrouble:      func(err error) { trouble <- err },
+	})
+	must(c.Create(within(t), "/n", nil, Persistent))(t)
+	s.Close()
+	s = startOurs(t, addr, without)
+	select {
+	case err := <-trouble:
+		if !strings.Contains(err.Error(), "zxid") || !strings.Contains(err.Error(), addr) {
+			t.Fatal(err)
+		}
+	case <-time.After(60 * time.Second):
+		t.Fatal("nobody told of it")
+	}
+	s.Close()
+	s = startOurs(t, addr, with)
+	t.Cleanup(func() { s.Close() })
+	for _, want := range []State{Connected, Disconnected, Reconnected} {
+		expect(t, states, want)
+	}
+	must(c.Exists(within(t), "/n", nil))(t)
 }
