@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -74,12 +75,15 @@ func (s *Server) serveFrames(c *conn) error {
 		s.stats.received.Add(1)
 		s.stats.bytesReceived.Add(int64(len(frame.B)) + 4)
 		c.received.Add(1)
+		isPing := len(frame.B) == 8 && zk.Op(binary.BigEndian.Uint32(frame.B[4:])) == zk.OpPing
 		err = s.dispatch(c, frame.B, s.sessions.touch(c.session), !r.Ready())
 		frame.Release()
 		if err != nil {
 			return err
 		}
-		c.flushFull()
+		if !isPing { // a client that is slow to read its events is heard of meanwhile
+			c.flushFull()
+		}
 	}
 }
 
