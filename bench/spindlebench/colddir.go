@@ -168,7 +168,11 @@ func (c ColdDir) evict(dir string) error {
 // EvictFile syncs and drops a file. What the kernel still holds in a hand (pages on their way to a list of its own) it drops when it is
 // asked again.
 func EvictFile(f disk.File, size int64) error {
-	const tries = 50
+	const (
+		tries = 50
+		// rest may stay: buffers of a connection that has ended are given back when its processor next has to do with the network.
+		rest = 2 << 20
+	)
 	for i := 0; ; i++ {
 		if err := errors.Join(f.Sync(), f.Advise(0, size, disk.DontNeed)); err != nil {
 			return err
@@ -177,6 +181,8 @@ func EvictFile(f disk.File, size int64) error {
 		switch {
 		case err != nil || size <= 1<<20 || have <= size/10:
 			return err
+		case i == tries && have <= size/10+rest:
+			return nil
 		case i == tries:
 			return fmt.Errorf("%s: %d of %d bytes stay in the page cache: nothing there can be measured cold", f.Path(), have, size)
 		}

@@ -98,7 +98,7 @@ func TestModelRepeats(t *testing.T) {
 func TestPartitions(t *testing.T) {
 	c := DefaultPartitionModel()
 	c.Span = 40 * time.Second
-	limit, rows, err := c.Break(Growth{Name: "256 files", Files: 256, GrowAhead: true}, 0.9)
+	limit, rows, err := c.Break(Growth{Name: "256 files", Files: 256}, 0.9)
 	if err != nil {
 		t.Fatal(err)
 	}

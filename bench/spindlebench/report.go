@@ -98,10 +98,10 @@ func ratioOf(a, b []Figures) stats.Ratio {
 func PartitionWays(files int) []Growth {
 	many := fmt.Sprintf("%d partitions", files)
 	return []Growth{
-		{Name: "one file", Files: 1, GrowAhead: true},
-		{Name: many, Files: files, GrowAhead: true},
-		{Name: many + ", not grown ahead", Files: files},
-		{Name: many + ", written behind", Files: files, GrowAhead: true, WriteBehind: spindleWriteBehind},
+		{Name: "one file", Files: 1},
+		{Name: many, Files: files},
+		{Name: many + ", grown ahead", Files: files, GrowAhead: true},
+		{Name: many + ", written behind", Files: files, WriteBehind: spindleWriteBehind},
 	}
 }
 

@@ -45,6 +45,9 @@ func (sp *Spindle) readChunks(f disk.File, r lane.Run, sent func()) (chunks []*c
 		batch *= 2
 	}
 	for got < r.N {
+		if r.Gentle {
+			sp.yield()
+		}
 		want := min(r.N-got, batch)
 		if got+want == r.N && !r.Gentle {
 			sent() // the last batch: the device is given it now

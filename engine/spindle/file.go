@@ -60,7 +60,9 @@ func (f *file) sendTo(dst net.Conn, pos, n int64) (int64, error) {
 }
 
 func (f *file) WriteV(bufs [][]byte, pos int64) (int64, error) {
+	f.t.sp.begun.Add(1)
 	n, err := f.File.WriteV(bufs, pos)
+	f.t.sp.ended.Add(1)
 	f.t.wrote(pos, n)
 	f.t.writeBehind(f.File, pos, n)
 	return n, err

@@ -2,6 +2,7 @@ package spindle
 
 import (
 	"sync"
+	"time"
 
 	"platter/engine/spindle/lane"
 	"platter/io/disk"
@@ -59,6 +60,9 @@ func (sp *Spindle) readAhead(f disk.File, r lane.Run, sent func()) (got int64) {
 	ask := advisor{f: f, step: sp.p.FlightBytes}
 	for asked := int64(0); got < r.N; {
 		if to := min(r.N, got+sp.p.FlightBytes); asked < to && asked-got <= left {
+			if r.Gentle {
+				sp.yield()
+			}
 			if ask.willNeed(r.Pos+asked, to-asked) != nil {
 				return got
 			}
@@ -73,6 +77,27 @@ func (sp *Spindle) readAhead(f disk.File, r lane.Run, sent func()) (got int64) {
 		got += step
 	}
 	return got
+}
+
+const (
+	// An append takes microseconds; where none has ended for yieldStep though one is under way, it waits for the disk.
+	yieldStep = time.Millisecond
+	yieldMax  = 100 * time.Millisecond
+)
+
+// yield leaves the device to those whom an append waits for, such as a journal's commit: it takes several short writes, one after the
+// other, and each would find a part of the run before it.
+func (sp *Spindle) yield() {
+	for waited := time.Duration(0); waited < yieldMax; waited += yieldStep {
+		ended := sp.ended.Load()
+		if sp.begun.Load() == ended {
+			return
+		}
+		<-sp.clock.After(yieldStep)
+		if sp.ended.Load() != ended {
+			return
+		}
+	}
 }
 
 // advisor asks the kernel to read ahead in as few pieces as it allows: each is a request to the device, and what comes as

@@ -50,6 +50,8 @@ type Spindle struct {
 
 	written atomic.Int64 // bytes, since the start
 	wroteAt atomic.Int64 // when last, in the lane's time
+	begun   atomic.Int64 // appends
+	ended   atomic.Int64
 
 	cutting chan struct{} // holds one while a large file is removed
 	cuts    atomic.Int64

@@ -26,10 +26,11 @@ type Defaults struct {
 	RecoveryThreads int // logs that are loaded at once; 0: one for each core
 }
 
-// rotating is what suits one arm: long runs, one at a time.
+// rotating is what suits one arm: long runs, one at a time. Nothing is grown ahead: room that is taken early lies where the arm will
+// not be, while a file system that allocates late lays side by side what it writes in one go (docs/figures.md).
 var rotating = Defaults{
 	ColdRunBytes: 16 << 20, ColdFirstBytes: 1 << 20, ColdDepth: 1, ColdSharePercent: 90,
-	GrowFirstBytes: 1 << 20, GrowMaxBytes: 64 << 20,
+	GrowFirstBytes:  1 << 20,
 	DirtyRunBytes:   2 << 20,
 	DeleteStepBytes: 128 << 20, DeletePause: 100 * time.Millisecond,
 	BlockedCallsMax: 64, RecoveryThreads: 4,
@@ -61,10 +62,9 @@ func (p Profile) Defaults() Defaults {
 		return d
 	case Network:
 		d := rotating
-		d.ColdDepth = 2 // one is on its way while the other is being served
-		// Growing ahead and giving back in steps are calls to the server, where it knows them at all.
-		d.GrowMaxBytes, d.DeleteStepBytes, d.DeletePause = 0, 0, 0
-		d.DirtyRunBytes = 1 << 20 // the largest write of most servers
+		d.ColdDepth = 2                         // one is on its way while the other is being served
+		d.DeleteStepBytes, d.DeletePause = 0, 0 // a call to the server for each step, where it knows them at all
+		d.DirtyRunBytes = 1 << 20               // the largest write of most servers
 		return d
 	}
 	d := rotating
