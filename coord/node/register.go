@@ -83,9 +83,9 @@ func formerID(ctx context.Context, zk *session, s *store.Store) (int32, error) {
 	return -1, fmt.Errorf("%w: meta.properties is lost, and the logs may be those of brokers %v: set broker.id", ErrIdentity, common)
 }
 
-// ghostTime is how long a dead broker's session can live: its timeout and a tick, which is at most half of
-// that, and some time for the server to act.
-func ghostTime(zk *session) time.Duration { return zk.Timeout()*3/2 + 500*time.Millisecond }
+// ghostTime is how long a dead broker's session can live: its timeout, once more where the coordinator was held up and
+// gave everybody the full time again, a tick, which is at most half of that, and some time for the server to act.
+func ghostTime(zk *session) time.Duration { return zk.Timeout()*5/2 + 500*time.Millisecond }
 
 // register creates the broker's znode. While another session holds it, it waits: at start (wait set)
 // for as long as a dead session can live, else for as long as it takes.

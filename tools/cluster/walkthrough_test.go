@@ -163,18 +163,24 @@ func awaitLine(t *testing.T, bin string, c *Cluster, what string, want func(line
 	return l
 }
 
-// preferred makes the preferred replica lead.
+// preferred makes the preferred replica lead. It is asked for until it is done: the controller may just be another.
 func preferred(t *testing.T, c *Cluster, topic string) {
 	t.Helper()
-	got, err := c.Admin().ElectLeaders(t.Context(), 0, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range got[topic] {
-		if r.Err != nil {
-			t.Fatalf("the election of the preferred leader: %v", r.Err)
+	adm := c.Admin()
+	var last error
+	for begin := time.Now(); time.Since(begin) < 90*time.Second; time.Sleep(200 * time.Millisecond) {
+		got, err := adm.ElectLeaders(t.Context(), 0, nil)
+		last = err
+		for _, r := range got[topic] {
+			if r.Err != nil {
+				last = r.Err
+			}
+		}
+		if last == nil {
+			return
 		}
 	}
+	t.Fatalf("the election of the preferred leader: %v", last)
 }
 
 // console is a console client.
