@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	faults = flag.Int("faults", 12, "how many faults there are")
+	faults = flag.Int("faults", 10, "how many faults there are")
 	seed   = flag.Uint64("seed", 0, "seed of the faults and the load; 0: from the clock")
 )
 
