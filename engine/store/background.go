@@ -12,7 +12,7 @@ type background struct {
 	mu      sync.Mutex
 	queue   []func()
 	workers int
-	idle    sync.WaitGroup
+	rest    *sync.Cond // signalled when the last worker ends; nil: nobody has waited yet
 }
 
 // backgroundWorkers bounds the syncs that are under way: a device gains little from more.
@@ -25,7 +25,7 @@ func (b *background) run(f func()) {
 	b.queue = append(b.queue, f)
 	if b.workers < backgroundWorkers && !b.serial {
 		b.workers++
-		b.idle.Go(b.work)
+		go b.work()
 	}
 }
 
@@ -34,6 +34,9 @@ func (b *background) work() {
 		b.mu.Lock()
 		if len(b.queue) == 0 {
 			b.workers = max(0, b.workers-1)
+			if b.rest != nil && b.workers == 0 {
+				b.rest.Broadcast()
+			}
 			b.mu.Unlock()
 			return
 		}
@@ -44,12 +47,20 @@ func (b *background) work() {
 	}
 }
 
-// wait returns once all that was queued is done.
+// wait returns once all that was queued is done. More may be queued meanwhile, and after it: the late removal of files
+// by a log that is closed, which does nothing any more.
 func (b *background) wait() {
 	if b.serial {
 		b.work()
 	}
-	b.idle.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.rest == nil {
+		b.rest = sync.NewCond(&b.mu)
+	}
+	for b.workers > 0 {
+		b.rest.Wait()
+	}
 }
 
 // works is the background work of all directories.

@@ -248,7 +248,9 @@ func TestCopyBytesMax(t *testing.T) {
 		for _, n := range []int64{500, 50_000, 200_000} {
 			r.Range(disk.Range{File: sent, Len: n})
 		}
+		done := make(chan struct{})
 		go func() {
+			defer close(done)
 			if err := r.Send(server, Options{CopyBytesMax: most}); err != nil {
 				t.Error(err)
 			}
@@ -258,6 +260,7 @@ func TestCopyBytesMax(t *testing.T) {
 		if p, err := io.ReadAll(client); err != nil || len(p) != 4+10+250_500 {
 			t.Errorf("at most %d: %d bytes: %v", most, len(p), err)
 		}
+		<-done
 		// 200,000 bytes are more than is ever gathered.
 		if want := map[int64]int{-1: 3, 0: 1, 1000: 2, 1 << 20: 1}[most]; sent.count != want {
 			t.Errorf("at most %d: %d ranges went by SendTo, want %d", most, sent.count, want)
