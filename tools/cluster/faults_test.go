@@ -137,7 +137,7 @@ func TestFaultsUnderLoad(t *testing.T) {
 		}
 	}
 	t.Logf("%d faults: %v", *faults, counts)
-	s.clean(s.verdict(load, groups))
+	s.clean(s.verdict(load, groups, true))
 	for _, f := range kinds {
 		if err := s.missing[f.needs]; err != nil {
 			t.Run(f.kind, func(t *testing.T) { t.Skip(err) })

@@ -89,7 +89,7 @@ func TestFourthBroker(t *testing.T) {
 			t.Errorf("partition %d of the new topic has no record", p)
 		}
 	}
-	s.clean(s.verdict(load, nil))
+	s.clean(s.verdict(load, nil, false))
 	if err := s.c.SameBytes(name, count); err != nil {
 		t.Error(err)
 	}
@@ -139,5 +139,5 @@ func TestRollingRestart(t *testing.T) {
 		s.await(load, 50)
 		b.Start()
 	}
-	s.clean(s.verdict(load, groups))
+	s.clean(s.verdict(load, groups, false))
 }

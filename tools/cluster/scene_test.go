@@ -163,8 +163,8 @@ func (s *scene) await(load *killtest.Load, more int) {
 }
 
 // verdict ends the load, reads all back, and compares; then it stops the brokers and compares the replicas. It gives
-// what is wrong.
-func (s *scene) verdict(load *killtest.Load, groups *Groups) (wrong []string) {
+// what is wrong. kills: brokers were killed under the load.
+func (s *scene) verdict(load *killtest.Load, groups *Groups, kills bool) (wrong []string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 180*time.Second)
 	defer cancel()
@@ -183,7 +183,7 @@ func (s *scene) verdict(load *killtest.Load, groups *Groups) (wrong []string) {
 	sent, failed := load.Sent()
 	for _, err := range failed {
 		// A broker that is killed right after it accepted looks to this client as if it wanted TLS, and then it gives up.
-		if _, killed := errors.AsType[*kgo.ErrFirstReadEOF](err); killed {
+		if _, killed := errors.AsType[*kgo.ErrFirstReadEOF](err); killed && kills {
 			continue
 		}
 		wrong = append(wrong, fmt.Sprintf("a producer gave up: %v", err))
