@@ -224,5 +224,5 @@ func TestDeafWatchers(t *testing.T) {
 		v.closed(c)
 	}
 	v.stillServes("and then", 600)
-	v.logged("its client does not read")
+	v.logged("more answers than its client reads")
 }
