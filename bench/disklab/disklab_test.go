@@ -114,7 +114,7 @@ func TestTheSameModelGivesTheSameFigures(t *testing.T) {
 		p, _ := json.Marshal(r)
 		return string(p)
 	}
-	if run() != run() {
+	if first, again := run(), run(); first != again {
 		t.Error("two runs differ")
 	}
 }
