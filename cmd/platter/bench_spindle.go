@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"time"
 
@@ -42,8 +43,14 @@ func (f *spindleFlags) fs() (fs disk.FS, bytes int64, err error) {
 	if bytes, err = parseSize(f.bytes); err != nil {
 		return nil, 0, usagef("--bytes: %v", err)
 	}
-	fs, _, err = backend.Select(f.backend)
-	return fs, bytes, err
+	if fs, _, err = backend.Select(f.backend); err != nil {
+		return nil, 0, err
+	}
+	// The plain readers are to be sendfile's, whatever io.send=auto takes; a back-end that can only copy goes on copying.
+	if err := disk.SetSend(fs, disk.SendOptions{Method: disk.SendFile, CopyBytesMax: disk.SendCopyBytesMax}); err != nil && !errors.Is(err, disk.ErrUnsupported) {
+		return nil, 0, err
+	}
+	return fs, bytes, nil
 }
 
 func progress(cmd *cobra.Command) io.Writer {
