@@ -26,7 +26,10 @@ type Network struct {
 	rules  [][]string
 }
 
-const testHost = 250
+const (
+	testHost             = 250
+	secondMin, secondMax = 213, 250
+)
 
 // NewNetwork makes the router and the test's cable. The error says why there can be none here.
 func NewNetwork(t testing.TB) (*Network, error) {
@@ -38,29 +41,26 @@ func NewNetwork(t testing.TB) (*Network, error) {
 	}
 	removeLeftNetworks()
 	n := &Network{t: t, name: fmt.Sprintf("platter-%d", os.Getpid()), hosts: map[string]string{}}
-	for n.second = 213; ; n.second++ {
-		out, err := exec.Command("ip", "route", "show", "to", "match", fmt.Sprintf("10.%d.0.0/16", n.second)).Output()
-		if err != nil {
-			return nil, err
-		}
-		if !strings.Contains(string(out), fmt.Sprintf("10.%d.", n.second)) {
-			break
-		}
-		if n.second == 250 {
-			return nil, fmt.Errorf("no free private network")
-		}
-	}
 	t.Cleanup(n.remove)
 	router := n.router()
 	for _, args := range [][]string{
 		{"netns", "add", router},
 		{"netns", "exec", router, "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward"},
 		{"link", "add", n.cable("t"), "type", "veth", "peer", "name", "test", "netns", router},
-		{"addr", "add", n.address(testHost, 2) + "/24", "dev", n.cable("t")},
 		{"link", "set", n.cable("t"), "up"},
+	} {
+		if err := ip(args...); err != nil {
+			return nil, err
+		}
+	}
+	if err := n.claim(); err != nil {
+		return nil, err
+	}
+	for _, args := range [][]string{
 		{"-n", router, "addr", "add", n.address(testHost, 1) + "/24", "dev", "test"},
 		{"-n", router, "link", "set", "test", "up"},
-		{"route", "add", fmt.Sprintf("10.%d.0.0/16", n.second), "via", n.address(testHost, 1)},
+		{"addr", "add", n.address(testHost, 2) + "/24", "dev", n.cable("t")},
+		{"route", "replace", n.all(), "via", n.address(testHost, 1)},
 		// Whether this kernel has rules that drop.
 		{"-n", router, "rule", "add", "from", n.address(1, 2), "to", n.address(2, 2), "blackhole"},
 		{"-n", router, "rule", "del", "from", n.address(1, 2), "to", n.address(2, 2), "blackhole"},
@@ -70,6 +70,25 @@ func NewNetwork(t testing.TB) (*Network, error) {
 		}
 	}
 	return n, nil
+}
+
+// claim takes a private network that nobody has here. The kernel refuses a second route to the same addresses, so of
+// two test processes that look at the same time only one gets it.
+func (n *Network) claim() error {
+	var last error
+	for n.second = secondMin; n.second <= secondMax; n.second++ {
+		out, err := exec.Command("ip", "route", "show", "table", "all", "to", "root", n.all()).Output()
+		if err != nil {
+			return err
+		}
+		if len(strings.TrimSpace(string(out))) > 0 {
+			continue
+		}
+		if last = ip("route", "add", n.all(), "dev", n.cable("t")); last == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("no private network is free: %w", last)
 }
 
 // removeLeftNetworks removes those of test processes that were killed.
@@ -103,6 +122,9 @@ func (n *Network) cable(end string) string { return fmt.Sprintf("plt%d%s", os.Ge
 func (n *Network) address(host, end int) string {
 	return fmt.Sprintf("10.%d.%d.%d", n.second, host, end)
 }
+
+// all is the network, with all its hosts.
+func (n *Network) all() string { return fmt.Sprintf("10.%d.0.0/16", n.second) }
 
 func (n *Network) remove() {
 	for host := range n.hosts {

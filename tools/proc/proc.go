@@ -71,12 +71,15 @@ const (
 	portMax = 32_000
 )
 
+// ports holds the UDP port of each TCP port's number, until this process ends: other test processes leave alone what
+// they cannot hold.
 var ports struct {
 	sync.Mutex
-	given map[int]bool
+	held []net.PacketConn
 }
 
-// FreePort finds a TCP port on loopback that nobody listens on now, and gives it to nobody else in this process.
+// FreePort finds a TCP port on loopback that nobody listens on now. Nobody else is given it while this process lives,
+// neither in this process nor in others.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	p, err := choosePort()
@@ -89,21 +92,20 @@ func FreePort(t testing.TB) int {
 func choosePort() (int, error) {
 	ports.Lock()
 	defer ports.Unlock()
-	if ports.given == nil {
-		ports.given = map[int]bool{}
-	}
 	for range 1000 {
-		p := portMin + rand.IntN(portMax-portMin)
-		if ports.given[p] {
-			continue
-		}
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", p))
+		addr := fmt.Sprintf("127.0.0.1:%d", portMin+rand.IntN(portMax-portMin))
+		hold, err := net.ListenPacket("udp4", addr)
 		if err != nil {
 			continue
 		}
+		l, err := net.Listen("tcp4", addr)
+		if err != nil {
+			hold.Close()
+			continue
+		}
 		l.Close()
-		ports.given[p] = true
-		return p, nil
+		ports.held = append(ports.held, hold)
+		return hold.LocalAddr().(*net.UDPAddr).Port, nil
 	}
 	return 0, errors.New("no port is free")
 }
