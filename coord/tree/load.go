@@ -114,6 +114,9 @@ func (l *Loader) node(d *zk.Decoder) error {
 	if ofSession(n.owner) && l.t.sessions[n.owner] == nil {
 		return corrupt("node %q belongs to session %#x, which is not there", name, n.owner)
 	}
+	for _, above := range l.path[:depth] {
+		above.below++
+	}
 	l.t.attach(parent, strings.Join(l.names[:depth+1], "/"), n)
 	return nil
 }

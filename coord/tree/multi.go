@@ -51,7 +51,7 @@ func (t *Tree) applyMulti(e *Entry, q *zk.MultiRequest) Result {
 func (t *Tree) rollBack() {
 	for i := len(t.undo) - 1; i >= 0; i-- {
 		u := &t.undo[i]
-		_, name := split(u.path)
+		parentPath, name := split(u.path)
 		switch {
 		case u.parent == nil: // set
 			t.setBytes(u.node, u.data)
@@ -59,9 +59,11 @@ func (t *Tree) rollBack() {
 		case u.node == nil: // create
 			t.detach(u.parent, u.path, name)
 			u.parent.meta = u.parentMeta
+			t.own(parentPath, -1)
 		default: // delete
 			t.attach(u.parent, u.path, u.node)
 			u.parent.meta = u.parentMeta
+			t.own(parentPath, 1)
 		}
 	}
 	t.quotas.moved = t.quotas.moved[:0]

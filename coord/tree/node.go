@@ -13,6 +13,7 @@ type meta struct {
 	ctimeMs, mtimeMs           int64
 	owner                      int64 // see owner.go
 	version, aversion, creates int32
+	below                      int32 // nodes below this one
 }
 
 // node is one znode. It belongs to the generation in which it was made: a node of an earlier
@@ -61,11 +62,13 @@ func (t *Tree) find(path string) *node {
 	return n
 }
 
-// own is find for a change: every node on the way is made this generation's. The path exists.
-func (t *Tree) own(path string) *node {
+// own is find for a change: every node on the way is made this generation's, and counts so many more below it. The
+// path exists.
+func (t *Tree) own(path string, below int32) *node {
 	if t.root.gen != t.gen {
 		t.root = t.copyNode(t.root)
 	}
+	t.root.below += below
 	if path == "" || path == "/" {
 		return t.root
 	}
@@ -78,6 +81,7 @@ func (t *Tree) own(path string) *node {
 			child = t.copyNode(child)
 			n.children = n.children.put(t.gen, child)
 		}
+		child.below += below
 		n = child
 	}
 	return n

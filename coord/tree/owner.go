@@ -58,6 +58,7 @@ func (t *Tree) adopt(path string, owner int64) {
 		t.reaped[path] = struct{}{}
 	case t.sessions[owner] != nil:
 		t.sessions[owner].ephemerals[path] = struct{}{}
+		t.ephemerals++
 	}
 }
 
@@ -68,15 +69,26 @@ func (t *Tree) disown(path string, owner int64) {
 		delete(t.reaped, path)
 	case t.sessions[owner] != nil:
 		delete(t.sessions[owner].ephemerals, path)
+		t.ephemerals--
 	}
 }
 
+// lookedAtOnce is how much of a long walk is done between two pauses.
+const lookedAtOnce = 1000
+
 // Reapable gives the containers and TTL nodes that are to go at a time (Unix milliseconds), sorted: empty
 // containers that had children, or that never had any for neverUsedMs (0: these stay), and nodes without
-// children that nobody has written to for their time to live (ContainerManager).
-func (t *Tree) Reapable(nowMs, neverUsedMs int64) []string {
+// children that nobody has written to for their time to live (ContainerManager). pause is called again and again in a
+// long walk: the tree may change in it.
+func (t *Tree) Reapable(nowMs, neverUsedMs int64, pause func()) []string {
 	var out []string
+	looked := 0
 	for path := range t.reaped {
+		if looked++; looked%lookedAtOnce == 0 {
+			if pause(); t.find(path) == nil {
+				continue // it went meanwhile
+			}
+		}
 		if t.find(path).reapable(nowMs, neverUsedMs) {
 			out = append(out, path)
 		}

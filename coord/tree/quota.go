@@ -136,7 +136,7 @@ func (t *Tree) addStats(path string, bytes, count int64) {
 func (t *Tree) writeStats(path string, to track) {
 	stats := quotaPath + path + statsName
 	if t.find(stats) != nil {
-		t.setBytes(t.own(stats), to.append(nil))
+		t.setBytes(t.own(stats, 0), to.append(nil))
 	}
 }
 

@@ -154,6 +154,10 @@ func checkCounts(t *testing.T, tr *Tree) {
 		nodes++
 		bytes += len(p) + len(n.data)
 		lists[n.acl]++
+		all, data := int64(0), int64(0)
+		if n.count(&all, &data); int64(n.below) != all-1 {
+			t.Fatalf("%d nodes below %s, counted %d", all-1, p, n.below)
+		}
 		if of, ok := quotaOf(p, limitsName); ok {
 			if _, ok := tr.quotas.limited[of]; !ok {
 				t.Fatalf("the limits of %s are not known", of)
@@ -186,8 +190,8 @@ func checkCounts(t *testing.T, tr *Tree) {
 		t.Fatalf("%d lists, kept %d; %d to be reaped, listed %d; %d limits, listed %d; %d bytes, counted %d",
 			len(lists), len(tr.acls), reaped, len(tr.reaped), limits, len(tr.quotas.limited), bytes, tr.DataBytes())
 	}
-	if nodes != tr.NodeCount() || ephemerals != listed {
-		t.Fatalf("%d nodes, counted %d; %d ephemerals, listed %d", nodes, tr.NodeCount(), ephemerals, listed)
+	if nodes != tr.NodeCount() || ephemerals != listed || ephemerals != tr.EphemeralCount() {
+		t.Fatalf("%d nodes, counted %d; %d ephemerals, listed %d, counted %d", nodes, tr.NodeCount(), ephemerals, listed, tr.EphemeralCount())
 	}
 }
 

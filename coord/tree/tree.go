@@ -26,6 +26,7 @@ type Tree struct {
 	acls        map[string]*acl
 	sessions    map[int64]*session
 	reaped      map[string]struct{} // containers and TTL nodes
+	ephemerals  int
 	quotas      quotas
 	changes     []Change
 	undo        []undo // of the multi that is under way
@@ -77,7 +78,7 @@ func New() *Tree {
 		}
 		parent, name := split(path)
 		n.name = name
-		t.attach(t.find(parent), path, n)
+		t.attach(t.own(parent, 1), path, n)
 	}
 	fresh("/", zk.PermAll, 0)
 	fresh(zookeeperPath, zk.PermAll, 0)
@@ -102,13 +103,7 @@ func (t *Tree) NodeCount() int { return t.nodeCount }
 func (t *Tree) DataBytes() int64 { return t.dataBytes }
 
 // EphemeralCount is the number of ephemeral nodes of all sessions.
-func (t *Tree) EphemeralCount() int {
-	n := 0
-	for _, s := range t.sessions {
-		n += len(s.ephemerals)
-	}
-	return n
-}
+func (t *Tree) EphemeralCount() int { return t.ephemerals }
 
 // Get reads a node for who, the identities of the client. The data is the tree's: read only, but good for as
 // long as the caller likes.
@@ -138,15 +133,13 @@ func (t *Tree) Children(path string, who []zk.ID) (iter.Seq[string], zk.Stat, zk
 	return n.children.names(), n.stat(), zk.OK
 }
 
-// AllChildrenNumber counts all nodes below path.
+// AllChildrenNumber is how many nodes there are below path.
 func (t *Tree) AllChildrenNumber(path string, who []zk.ID) (int, zk.Code) {
 	n, code := t.readable(path, zk.PermRead, who)
 	if code != zk.OK {
 		return 0, code
 	}
-	count, bytes := int64(0), int64(0)
-	n.count(&count, &bytes)
-	return int(count - 1), zk.OK
+	return int(n.below), zk.OK
 }
 
 // ACL gives a node's access list, read only: the tree's own, or to who may not change it one without password
@@ -185,7 +178,8 @@ func (t *Tree) Session(id int64) (timeoutMs int32, password []byte, ok bool) {
 // HasSession reports whether a session is there.
 func (t *Tree) HasSession(id int64) bool { return t.sessions[id] != nil }
 
-// Sessions gives every session's id and timeout in milliseconds, in no order.
+// Sessions gives every session's id and timeout in milliseconds, in no order. As with Ephemerals, entries may be applied
+// while it is walked, between two steps: what comes or goes meanwhile is given or not.
 func (t *Tree) Sessions() iter.Seq2[int64, int32] {
 	return func(yield func(int64, int32) bool) {
 		for id, s := range t.sessions {

@@ -35,6 +35,8 @@ type Watches[W comparable] struct {
 	tables    [watchKinds]map[string][]*watcher[W]
 	of        map[W]*watcher[W]
 	bytes     int
+	counts    [watchKinds]int
+	observers int     // watchers with a data watch
 	recursive lengths // of the paths of recursive watches
 	round     uint64  // of telling, so that one change tells a watcher once
 }
@@ -43,6 +45,7 @@ type Watches[W comparable] struct {
 type watcher[W comparable] struct {
 	w     W
 	paths map[string]modes
+	data  int // of its watches those of the data
 	bytes int
 	round uint64 // in which it was told last
 }
@@ -85,8 +88,7 @@ func (t *Watches[W]) Add(kind WatchKind, mode WatchMode, path string, w W) (mine
 		return x.bytes, t.bytes
 	case was == 0:
 		t.tables[kind][path] = append(t.tables[kind][path], x)
-		x.bytes += watchBytes(path)
-		t.bytes += watchBytes(path)
+		t.count(kind, path, x, 1)
 	case was == Recursive:
 		t.recursive.remove(path)
 	}
@@ -95,6 +97,22 @@ func (t *Watches[W]) Add(kind WatchKind, mode WatchMode, path string, w W) (mine
 	}
 	x.paths[path] = had.with(kind, mode)
 	return x.bytes, t.bytes
+}
+
+// count notes that there is one watch more, or with by -1 one less.
+func (t *Watches[W]) count(k WatchKind, path string, x *watcher[W], by int) {
+	x.bytes += by * watchBytes(path)
+	t.bytes += by * watchBytes(path)
+	t.counts[k] += by
+	if k != WatchData {
+		return
+	}
+	if x.data == 0 {
+		t.observers++
+	}
+	if x.data += by; x.data == 0 {
+		t.observers--
+	}
 }
 
 // kindsOf are the tables that a client means.
@@ -141,7 +159,7 @@ func (t *Watches[W]) Drop(typ zk.WatcherType, path string, w W) bool {
 	return dropped
 }
 
-// Remove forgets all of one watcher's.
+// Remove forgets all of one watcher's, which must set no more. Others have their turn in between.
 func (t *Watches[W]) Remove(w W) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -149,18 +167,25 @@ func (t *Watches[W]) Remove(w W) {
 	if x == nil {
 		return
 	}
-	for path, m := range x.paths {
+	looked := 0
+	for path := range x.paths {
 		for k := range watchKinds {
-			if mode := m.of(k); mode != 0 {
+			if x.paths[path].of(k) != 0 {
 				t.unlist(k, path, x)
-				if mode == Recursive {
-					t.recursive.remove(path)
-				}
+				t.forget(k, path, x)
 			}
 		}
+		t.pause(&looked)
 	}
-	t.bytes -= x.bytes
-	delete(t.of, w)
+}
+
+// pause lets others have the table, once in a while of a long walk over a map; what is set or goes meanwhile may be
+// passed over or not.
+func (t *Watches[W]) pause(looked *int) {
+	if *looked++; *looked%lookedAtOnce == 0 {
+		t.mu.Unlock()
+		t.mu.Lock()
+	}
 }
 
 // unlist takes x out of a path's list.
@@ -191,8 +216,7 @@ func (t *Watches[W]) forget(k WatchKind, path string, x *watcher[W]) {
 	if m.of(k) == Recursive {
 		t.recursive.remove(path)
 	}
-	x.bytes -= watchBytes(path)
-	t.bytes -= watchBytes(path)
+	t.count(k, path, x, -1)
 	if m = m.with(k, 0); m != 0 {
 		x.paths[path] = m
 		return
@@ -278,35 +302,23 @@ type WatchCounts struct{ Watchers, Paths, Data, All, Bytes int }
 func (t *Watches[W]) Counts() WatchCounts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := WatchCounts{Paths: len(t.tables[WatchData]), Bytes: t.bytes}
-	for _, x := range t.of {
-		data := 0
-		for _, m := range x.paths {
-			if m.of(WatchData) != 0 {
-				data++
-			}
-			if m.of(WatchChild) != 0 {
-				c.All++
-			}
-		}
-		if data > 0 {
-			c.Watchers++
-		}
-		c.Data += data
+	return WatchCounts{
+		Watchers: t.observers, Paths: len(t.tables[WatchData]), Data: t.counts[WatchData],
+		All: t.counts[WatchData] + t.counts[WatchChild], Bytes: t.bytes,
 	}
-	c.All += c.Data
-	return c
 }
 
-// Each calls f for every data watch, with the table locked.
+// Each calls f for every data watch, with the table locked, but not for long at a time.
 func (t *Watches[W]) Each(f func(w W, path string)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	looked := 0
 	for _, x := range t.of {
 		for path, m := range x.paths {
 			if m.of(WatchData) != 0 {
 				f(x.w, path)
 			}
+			t.pause(&looked)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (t *Tree) create(e *Entry, op zk.Op, q *zk.CreateRequest) (string, zk.Stat,
 // link adds a new node under its parent, which exists.
 func (t *Tree) link(e *Entry, path string, n *node) {
 	parentPath, _ := split(path)
-	parent := t.own(parentPath)
+	parent := t.own(parentPath, 1)
 	t.remember(undo{path: path, parent: parent, parentMeta: parent.meta})
 	t.attach(parent, path, n)
 	parent.creates++
@@ -84,7 +84,8 @@ func (t *Tree) link(e *Entry, path string, n *node) {
 	t.changed(zk.EventCreated, path, n, parent)
 }
 
-// attach puts a node into the tree, and detach takes it out: the children of its parent, and all that is counted.
+// attach puts a node into the tree, and detach takes it out: the children of its parent, and all that is counted but
+// for what own counts.
 func (t *Tree) attach(parent *node, path string, n *node) {
 	parent.children = parent.children.put(t.gen, n)
 	t.nodeCount++
@@ -130,7 +131,7 @@ func (t *Tree) delete(e *Entry, q *zk.DeleteRequest) zk.Code {
 // unlink removes a node, which exists and has no children.
 func (t *Tree) unlink(e *Entry, path string) {
 	parentPath, name := split(path)
-	parent := t.own(parentPath)
+	parent := t.own(parentPath, -1)
 	parentMeta := parent.meta
 	n := t.detach(parent, path, name)
 	t.remember(undo{path: path, node: n, nodeMeta: n.meta, data: n.data, parent: parent, parentMeta: parentMeta})
@@ -157,7 +158,7 @@ func (t *Tree) setData(e *Entry, q *zk.SetDataRequest) (zk.Stat, zk.Code) {
 	if q.Version != -1 && q.Version != n.version {
 		return zk.Stat{}, zk.BadVersion
 	}
-	n = t.own(q.Path)
+	n = t.own(q.Path, 0)
 	t.remember(undo{path: q.Path, node: n, nodeMeta: n.meta, data: n.data})
 	t.setBytes(n, bytes.Clone(q.Data))
 	t.quotaMoved(q.Path, grown, 0)
@@ -203,7 +204,7 @@ func (t *Tree) setACL(e *Entry, q *zk.SetACLRequest) Result {
 	case q.Version != -1 && q.Version != n.aversion:
 		return Result{Err: zk.BadVersion}
 	}
-	n = t.own(q.Path)
+	n = t.own(q.Path, 0)
 	t.drop(n.acl)
 	n.acl = t.intern(list)
 	t.take(n.acl)

@@ -19,7 +19,7 @@ func (s *Server) startReaping() {
 
 func (s *Server) reap() {
 	s.mu.RLock()
-	paths := s.tree.Reapable(s.config.Clock.NowMs(), s.config.ContainerNeverUsed.Milliseconds())
+	paths := s.tree.Reapable(s.config.Clock.NowMs(), s.config.ContainerNeverUsed.Milliseconds(), s.letOthers)
 	s.mu.RUnlock()
 	s.reapNext(paths)
 }

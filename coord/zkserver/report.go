@@ -137,24 +137,53 @@ func (t *tracker) count() int {
 	return len(t.byID)
 }
 
-// each calls f for every session, with the tracker locked.
+// each calls f for every session, with the tracker locked, but not for long at a time.
 func (t *tracker) each(f func(*session)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	looked := 0
 	for _, x := range t.byID {
 		f(x)
+		if looked++; looked%lookedAtOnce == 0 {
+			t.mu.Unlock()
+			t.mu.Lock()
+		}
 	}
+}
+
+// lookedAtOnce is how much of a long walk is done before others have their turn.
+const lookedAtOnce = 1000
+
+// letOthers has the tree, which is locked for reading, go to whoever waits for it.
+func (s *Server) letOthers() {
+	s.mu.RUnlock()
+	s.mu.RLock()
 }
 
 // ephemerals gives the ephemeral nodes by session, sorted.
 func (s *Server) ephemerals() map[int64][]string {
+	out := s.unsortedEphemerals()
+	for _, paths := range out {
+		slices.Sort(paths)
+	}
+	return out
+}
+
+func (s *Server) unsortedEphemerals() map[int64][]string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	out := map[int64][]string{}
-	for id := range s.tree.Sessions() {
-		if paths := slices.Sorted(s.tree.Ephemerals(id)); len(paths) > 0 {
-			out[id] = paths
+	out, looked := map[int64][]string{}, 0
+	pause := func() {
+		if looked++; looked%lookedAtOnce == 0 {
+			s.letOthers()
 		}
+	}
+	for id := range s.tree.Sessions() {
+		for path := range s.tree.Ephemerals(id) {
+			out[id] = append(out[id], path)
+			pause()
+		}
+		pause()
 	}
 	return out
 }
