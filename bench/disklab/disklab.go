@@ -127,6 +127,7 @@ type Options struct {
 	Only        []Group
 	FilesMax    int // most growing files; 0: 4,096
 	Seed        uint64
+	modelBytes  int64 // what a modelled cell writes at most, in tests; 0: modelBytes
 	// Progress is told what is measured next; nil: nobody is.
 	Progress func(done, total int, name string)
 }
@@ -174,7 +175,7 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	}()
 	began := time.Now()
 	r = &Result{Bench: "disk", Modelled: o.Model != nil, Seed: o.Seed, Cells: plan(o)}
-	if err := measureAll(ctx, t, r, o, began.Add(o.Time)); err != nil {
+	if err := measureAll(ctx, t, r, o, began); err != nil {
 		return nil, err
 	}
 	t.describe(r)
@@ -185,11 +186,8 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	return r, nil
 }
 
-func measureAll(ctx context.Context, t target, r *Result, o Options, until time.Time) error {
-	left, group := 0.0, Group("")
-	for i := range r.Cells {
-		left += r.Cells[i].weight
-	}
+func measureAll(ctx context.Context, t target, r *Result, o Options, began time.Time) error {
+	p, group := newPace(r.Cells, began, o.Time), Group("")
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		if o.Progress != nil {
@@ -198,16 +196,23 @@ func measureAll(ctx context.Context, t target, r *Result, o Options, until time.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		now := time.Now()
+		share := p.share(c, now)
+		c.Modelled = r.Modelled
+		if !r.Modelled { // a model's time is virtual
+			room := p.room(now)
+			if d := expected(r.Cells[:i], c); room < 0 || d > 3*share && d > room {
+				c.Skipped = string(tooLong(max(d, share)))
+				continue
+			}
+		}
 		if c.Group != group {
 			group = c.Group
 			if err := t.prepare(ctx, group); err != nil {
 				return fmt.Errorf("%s: %w", group, err)
 			}
 		}
-		share := time.Duration(float64(time.Until(until)) * c.weight / left)
-		left -= c.weight
-		c.Modelled = r.Modelled
-		err := t.measure(ctx, c, max(cellMin, min(share, time.Duration(c.weight*float64(cellMax)))))
+		err := t.measure(ctx, c, share)
 		var why skip
 		switch {
 		case errors.As(err, &why):
@@ -221,12 +226,6 @@ func measureAll(ctx context.Context, t target, r *Result, o Options, until time.
 	}
 	return nil
 }
-
-// Bounds of the time of a cell of weight 1.
-const (
-	cellMin = 20 * time.Millisecond
-	cellMax = 1500 * time.Millisecond
-)
 
 // loadMax bounds a result that is read.
 const loadMax = 16 << 20

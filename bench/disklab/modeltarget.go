@@ -2,6 +2,7 @@ package disklab
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -17,7 +18,10 @@ import (
 type modelTarget struct {
 	o       Options
 	profile *profile.Profile
-	span    int64
+	size    int64 // of the device
+	span    int64 // what random positions are spread over
+	write   int64 // what a cell writes at most
+	growth  segment.Growth
 }
 
 func newModelTarget(o Options) (*modelTarget, error) {
@@ -28,7 +32,33 @@ func newModelTarget(o Options) (*modelTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &modelTarget{o: o, profile: o.Model.profile(), span: dev.SizeBytes()}, nil
+	t := &modelTarget{o: o, profile: o.Model.profile(), size: dev.SizeBytes(), span: dev.SizeBytes(), write: modelBytes}
+	if o.Model.SpanBytes > 0 {
+		t.span = o.Model.SpanBytes
+	}
+	if t.span > t.size {
+		return nil, fmt.Errorf("random positions over %s, on a disk of %s", profile.Size(t.span), profile.Size(t.size))
+	}
+	if o.modelBytes > 0 {
+		t.write = o.modelBytes
+	}
+	t.write = min(t.write, t.size/4/longest*longest)
+	t.growth = segment.Growth{FirstBytes: t.profile.Defaults().GrowFirstBytes, MaxBytes: growMax(t.profile)}
+	return t, nil
+}
+
+// Measure plays one cell on the model, writing as many bytes as another one did: for comparisons. bytes 0: as in a run.
+func (m *Model) Measure(c Cell, bytes int64, seed uint64) (Cell, error) {
+	t, err := newModelTarget(Options{Model: m, Seed: seed})
+	if err != nil {
+		return c, err
+	}
+	if bytes > 0 {
+		t.write = min(bytes, t.write)
+	}
+	c.Figures, c.Skipped, c.Modelled = Figures{}, "", true
+	err = t.measure(context.Background(), &c, 0)
+	return c, err
 }
 
 func (t *modelTarget) prepare(context.Context, Group) error { return nil }
@@ -64,6 +94,9 @@ func (t *modelTarget) measure(_ context.Context, c *Cell, _ time.Duration) error
 		if c.Op == Read {
 			return t.read(v, c)
 		}
+		if c.Pattern == Random {
+			return t.overwrite(v, c)
+		}
 		c.Files = 1
 		return t.append(v, c)
 	case Segment:
@@ -74,11 +107,11 @@ func (t *modelTarget) measure(_ context.Context, c *Cell, _ time.Duration) error
 }
 
 func (t *modelTarget) device(m *hddsim.Machine, dev hddsim.Device, c *Cell) {
-	kind, slots := hddsim.Read, dev.SizeBytes()/c.SizeBytes
+	kind, slots := hddsim.Read, t.span/c.SizeBytes
 	if c.Op == Write {
 		kind = hddsim.Write
 	}
-	count := int(min(modelOps, modelBytes/c.SizeBytes))
+	count := int(min(modelOps, max(t.write, spanMin)/c.SizeBytes))
 	rnd := rand.New(rand.NewPCG(t.o.Seed, 1))
 	took, latencies := hddsim.Loop(m, dev, c.Depth, count, func(i int) hddsim.Request {
 		if c.Pattern == Random {
@@ -91,9 +124,9 @@ func (t *modelTarget) device(m *hddsim.Machine, dev hddsim.Device, c *Cell) {
 }
 
 func (t *modelTarget) read(v *hddsim.Volume, c *Cell) error {
-	size, count := int64(modelBytes), min(modelBytes/8, 64<<10*c.SizeBytes)/c.SizeBytes
+	size, count := t.write, min(t.write/8, 64<<10*c.SizeBytes)/c.SizeBytes
 	if c.Pattern == Random {
-		size, count = 32<<30, modelOps/2 // far more than the cache holds of it
+		size, count = min(32<<30, t.span, t.size/2), modelOps/2 // far more than the cache holds of it, unless the span is short
 	}
 	f, err := v.Place(size, 0)
 	if err != nil {
@@ -111,6 +144,28 @@ func (t *modelTarget) read(v *hddsim.Volume, c *Cell) error {
 		}
 	})
 	c.fill(count*c.SizeBytes, took, latencies)
+	return nil
+}
+
+// overwrite writes at random into a file that is on the disk, and syncs each time.
+func (t *modelTarget) overwrite(v *hddsim.Volume, c *Cell) error {
+	size := min(32<<30, t.span, t.size/2)
+	f, err := v.Place(size, 0)
+	if err != nil {
+		return err
+	}
+	var latencies []time.Duration
+	var actors []hddsim.Actor
+	for range c.Depth {
+		actors = append(actors, func(p *hddsim.Proc) {
+			for len(latencies) < modelOps/2 {
+				at := p.Write(f, p.Rand.Int64N(size/c.SizeBytes)*c.SizeBytes, c.SizeBytes)
+				latencies = append(latencies, at+p.Sync(f))
+			}
+		})
+	}
+	took := hddsim.Run(v, time.Hour, t.o.Seed, actors...)
+	c.fill(int64(len(latencies))*c.SizeBytes, took, latencies)
 	return nil
 }
 
@@ -150,7 +205,7 @@ func (t *modelTarget) append(v *hddsim.Volume, c *Cell) error {
 		c.fill(int64(len(latencies))*c.SizeBytes, took, latencies)
 		return nil
 	}
-	n := modelBytes / c.SizeBytes
+	n := t.write / c.SizeBytes
 	if c.Group == Cached {
 		n = min(n, 128<<10)
 	}
@@ -181,7 +236,7 @@ func (t *modelTarget) cold(c *Cell) error {
 	b := spindlebench.DefaultColdModel(t.o.Model.Kind)
 	b.Make, b.Seed = t.o.Model.device, t.o.Seed
 	b.Params = spindle.Suits(t.profile.Defaults(), 1<<30)
-	b.Span, b.WarmUp, b.FileBytes = modelSpan, modelSpan/2, 16<<30
+	b.Span, b.WarmUp, b.FileBytes = modelSpan, modelSpan/2, min(16<<30, t.size/2/readers/longest*longest)
 	if t.profile.Kind != profile.HDD { // as much happens in a tenth of the time
 		b.Span, b.WarmUp = modelSpan/20, modelSpan/20
 	}
@@ -202,7 +257,7 @@ func (t *modelTarget) segments(v *hddsim.Volume, c *Cell) error {
 	logs := make([]log, c.Files)
 	var files []*hddsim.Inode
 	var latencies []time.Duration
-	n := int64(modelBytes) / c.SizeBytes
+	n := t.write / c.SizeBytes
 	var failed error
 	took := hddsim.Run(v, time.Hour, t.o.Seed, func(p *hddsim.Proc) {
 		for i := range n {
@@ -212,7 +267,7 @@ func (t *modelTarget) segments(v *hddsim.Volume, c *Cell) error {
 				files = append(files, l.f)
 			}
 			size := l.f.Size()
-			if g := segment.DefaultGrowth; c.GrowAhead && size >= g.FirstBytes && size+c.SizeBytes > l.reserved {
+			if g := t.growth; c.GrowAhead && size >= g.FirstBytes && size+c.SizeBytes > l.reserved {
 				l.chunk = min(g.Next(l.chunk, 0, v.FreeBytes()), c.SegmentBytes-size)
 				if failed = p.Preallocate(l.f, size, l.chunk); failed != nil {
 					return

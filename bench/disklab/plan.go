@@ -43,7 +43,7 @@ func deviceCells(full bool) (cells []Cell) {
 				}
 				for _, depth := range depths {
 					cells = append(cells, Cell{
-						Group: Device, Op: op, Pattern: pattern, SizeBytes: size, Depth: depth, weight: 0.6,
+						Group: Device, Op: op, Pattern: pattern, SizeBytes: size, Depth: depth, weight: 0.5,
 						Name: fmt.Sprintf("%s %s %s, depth %d", pattern, op, profile.Size(size), depth),
 					})
 				}
@@ -62,8 +62,13 @@ func cachedCells() (cells []Cell) {
 		cells = append(cells, Cell{Group: Cached, Op: Read, Pattern: Sequential, SizeBytes: size, Depth: 1, weight: 0.7,
 			Name: fmt.Sprintf("cold sequential read %s", profile.Size(size))})
 	}
-	return append(cells, Cell{Group: Cached, Op: Read, Pattern: Random, SizeBytes: small, Depth: 1, weight: 0.7,
+	cells = append(cells, Cell{Group: Cached, Op: Read, Pattern: Random, SizeBytes: small, Depth: 1, weight: 0.7,
 		Name: "cold random read 4 KiB"})
+	for _, depth := range twoDepths {
+		cells = append(cells, Cell{Group: Cached, Op: Write, Pattern: Random, SizeBytes: small, Depth: depth, SyncEach: true, weight: 0.7,
+			Name: fmt.Sprintf("random write 4 KiB, each synced, depth %d", depth)})
+	}
+	return cells
 }
 
 func syncCells() (cells []Cell) {
@@ -102,7 +107,7 @@ func coldCells() []Cell {
 		{Name: fmt.Sprintf("%d readers in turns", readers), Readers: readers, Lane: true, Appender: true},
 	}
 	for i := range cells {
-		cells[i].Group, cells[i].Op, cells[i].Pattern, cells[i].SizeBytes, cells[i].weight = Cold, Read, Sequential, batch, 3
+		cells[i].Group, cells[i].Op, cells[i].Pattern, cells[i].SizeBytes, cells[i].weight = Cold, Read, Sequential, batch, 5
 	}
 	return cells
 }

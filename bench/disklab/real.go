@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"platter/bench/iobench"
 	"platter/bench/spindlebench"
+	"platter/engine/segment"
 	"platter/io/backend"
 	"platter/io/disk"
 	"platter/io/profile"
@@ -23,9 +24,11 @@ import (
 type realTarget struct {
 	fs      disk.FS
 	o       Options
-	dir     string // the run's own
+	dir     string // the run's own; "" before it is made
+	lock    io.Closer
 	profile profile.Profile
 	env     iobench.Env
+	growth  segment.Growth
 	span    disk.File // what is read, and overwritten past the page cache
 	size    int64
 	raw     *rawdisk.File
@@ -36,38 +39,59 @@ type realTarget struct {
 	payload []byte
 }
 
-func newRealTarget(o Options) (*realTarget, error) {
-	if o.BudgetBytes < BudgetMin {
-		return nil, fmt.Errorf("a budget of %s: at least %s are needed", profile.Size(o.BudgetBytes), profile.Size(BudgetMin))
-	}
+func newRealTarget(o Options) (t *realTarget, err error) {
 	fs, _, err := backend.Select(o.Backend)
 	if err != nil {
 		return nil, err
 	}
+	t = &realTarget{fs: fs, o: o, rate: 32e6, direct: "not tried", payload: make([]byte, longest)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.close())
+			t = nil
+		}
+	}()
 	info, err := fs.Stat(o.Dir)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
 	if !info.IsDir {
-		return nil, fmt.Errorf("%s is no directory", o.Dir)
+		return t, fmt.Errorf("%s is no directory: --dir names one on the disk that is to be measured", o.Dir)
 	}
-	if s, err := fs.Space(o.Dir); err == nil && s.FreeBytes < o.BudgetBytes+o.BudgetBytes/4 {
-		return nil, fmt.Errorf("%s has %s free: a budget of %s wants a quarter more than itself", o.Dir, profile.Size(s.FreeBytes), profile.Size(o.BudgetBytes))
+	if t.o.BudgetBytes, err = budget(fs, o); err != nil {
+		return t, err
 	}
-	t := &realTarget{
-		fs: fs, o: o, dir: filepath.Join(o.Dir, fmt.Sprintf("platter-bench-disk-%d", os.Getpid())), profile: profile.Read(o.Dir),
-		env: iobench.Describe(fs, o.Dir), rate: 32e6, direct: "not tried", payload: make([]byte, longest),
-	}
+	t.profile, t.env = profile.Read(o.Dir), iobench.Describe(fs, o.Dir)
+	t.growth = segment.Growth{FirstBytes: t.profile.Defaults().GrowFirstBytes, MaxBytes: growMax(&t.profile)}
 	rnd := rand.NewChaCha8([32]byte{byte(o.Seed)})
 	_, _ = rnd.Read(t.payload) // never fails; bytes that no disk compresses
-	if _, err := fs.Stat(t.dir); err == nil {
-		return nil, fmt.Errorf("%s is there already, left by a run that was killed: remove it", t.dir)
-	}
-	return t, fs.MkdirAll(t.dir)
+	t.dir, t.lock, err = ownDir(fs, o.Dir)
+	return t, err
 }
 
-func (t *realTarget) close() error {
-	err := errors.Join(t.closeSpan(), t.fs.RemoveAll(t.dir))
+// budget is the room that is taken: what was asked for, or what the default and the free room allow.
+func budget(fs disk.FS, o Options) (int64, error) {
+	space, err := fs.Space(o.Dir)
+	if err != nil {
+		return max(o.BudgetBytes, BudgetMin), nil // nobody knows: a full disk will say so
+	}
+	want, free := o.BudgetBytes, space.FreeBytes
+	if want == 0 {
+		want = max(BudgetMin, min(DefaultBudget, free/2/longest*longest))
+	}
+	if want < BudgetMin {
+		return 0, fmt.Errorf("a budget of %s: at least %s are needed", profile.Size(want), profile.Size(BudgetMin))
+	}
+	if free < want+want/4 {
+		return 0, fmt.Errorf("%s has %d MiB free: a budget of %d MiB wants a quarter more than itself", o.Dir, free>>20, want>>20)
+	}
+	return want, nil
+}
+
+func (t *realTarget) close() (err error) {
+	if t.dir != "" {
+		err = errors.Join(t.closeSpan(), removeOwn(t.fs, t.dir, t.lock))
+	}
 	if c, ok := t.fs.(io.Closer); ok {
 		err = errors.Join(err, c.Close())
 	}
@@ -202,7 +226,10 @@ func (t *realTarget) device(ctx context.Context, c *Cell, d time.Duration) error
 
 // cached is one cell through the page cache, with one file.
 func (t *realTarget) cached(ctx context.Context, c *Cell, d time.Duration) error {
-	if c.Op == Write {
+	switch {
+	case c.Op == Write && c.Pattern == Random:
+		return t.overwrite(ctx, c, d)
+	case c.Op == Write:
 		c.Files = 1
 		return t.growing(ctx, c, d)
 	}
@@ -225,5 +252,21 @@ func (t *realTarget) cached(ctx context.Context, c *Cell, d time.Duration) error
 	if err := t.span.Advise(0, t.size, advice); err != nil && !errors.Is(err, disk.ErrUnsupported) {
 		return err
 	}
+	return l.run(ctx, c)
+}
+
+// overwrite writes at random into the file that is there, and syncs each time: no block is new, so no journal's commit is due.
+func (t *realTarget) overwrite(ctx context.Context, c *Cell, d time.Duration) error {
+	slots := t.size / c.SizeBytes
+	var lock sync.Mutex // one writer a file; syncs go side by side
+	l := load{depth: c.Depth, time: d, seed: t.o.Seed, do: func(_ int, n int64, rnd *rand.Rand) (int64, error) {
+		lock.Lock()
+		k, err := t.span.WriteV([][]byte{t.payload[:c.SizeBytes]}, rnd.Int64N(slots)*c.SizeBytes)
+		lock.Unlock()
+		if err == nil {
+			err = t.span.Sync()
+		}
+		return k, err
+	}}
 	return l.run(ctx, c)
 }

@@ -13,7 +13,6 @@ import (
 
 	"platter/bench/iobench"
 	"platter/bench/spindlebench"
-	"platter/engine/segment"
 	"platter/io/disk"
 )
 
@@ -218,7 +217,7 @@ func (t *realTarget) appendTo(dir string, c *Cell, r *rolling, sealed *[]disk.Fi
 		}
 		r.f = f
 	}
-	if g := segment.DefaultGrowth; c.GrowAhead && r.at >= g.FirstBytes && r.at+c.SizeBytes > r.reserved {
+	if g := t.growth; c.GrowAhead && r.at >= g.FirstBytes && r.at+c.SizeBytes > r.reserved {
 		r.chunk = min(g.Next(r.chunk, 0, t.o.BudgetBytes), c.SegmentBytes-r.at)
 		if err := r.f.Preallocate(r.at, r.chunk); err != nil && !errors.Is(err, disk.ErrUnsupported) {
 			return 0, err

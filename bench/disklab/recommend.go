@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"platter/engine/segment"
 	"platter/io/profile"
 )
 
@@ -191,11 +192,20 @@ func adviseColdDepth(r *Result) *Advice {
 	return a
 }
 
+// growMax is how far files are grown ahead at most where that is measured: as Platter does on such a disk, and where it does not
+// at all, as it would if it were told to.
+func growMax(p *profile.Profile) int64 {
+	if d := p.Defaults(); d.GrowMaxBytes > 0 {
+		return d.GrowMaxBytes
+	}
+	return segment.DefaultGrowth.MaxBytes
+}
+
 // adviseGrowth compares files that were grown ahead with files that were not. One short run is no proof: it advises
-// against growing ahead only where that lost at each length of a segment.
+// against what Platter does by itself only where that lost at each length of a segment.
 func adviseGrowth(r *Result) *Advice {
 	var with, without *Cell
-	loses := true
+	loses, wins, pairs := true, true, 0
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		if c.Group != Segment || c.Ops == 0 || !c.GrowAhead {
@@ -205,25 +215,35 @@ func adviseGrowth(r *Result) *Advice {
 		if o == nil {
 			continue
 		}
-		with, without = c, o // those of the longest segments are told
+		with, without, pairs = c, o, pairs+1 // those of the longest segments are told
 		loses = loses && c.BytesPerSec < 0.7*o.BytesPerSec && c.ReadBack < 1.1*o.ReadBack
+		wins = wins && c.BytesPerSec > 1.4*o.BytesPerSec && c.ReadBack > 0.9*o.ReadBack
 	}
 	if with == nil {
 		return nil
 	}
+	on := r.defaults().GrowMaxBytes > 0
 	a := &Advice{Setting: "spindle.grow.max.bytes", Value: "0", Same: true, Cells: []string{without.Name, with.Name}}
 	a.Why = fmt.Sprintf("%d files side by side took %s grown ahead and %s not", with.Files, rate(with.BytesPerSec), rate(without.BytesPerSec))
 	if with.ReadBack > 0 && without.ReadBack > 0 {
 		a.Why += fmt.Sprintf("; reading one of them back gave %s and %s", rate(with.ReadBack), rate(without.ReadBack))
 	}
+	does := "which Platter does not do by itself on such a disk"
+	if on {
+		does = "as Platter does by itself on such a disk"
+	}
 	switch {
-	case loses && r.defaults().GrowMaxBytes > 0:
+	case on && loses:
 		a.Value, a.Same = "-1", false
-		a.Why += ": growing ahead cost more than it gave at each length of a segment"
-	case with.BytesPerSec < 0.9*without.BytesPerSec:
-		a.Why += ": slower grown ahead in this short run, which is too little to advise against it (platter bench partitions goes further)"
+		a.Why += ": growing ahead, " + does + ", cost more than it gave at each length of a segment"
+	case !on && wins && pairs > 1:
+		a.Value, a.Same = fmt.Sprint(growMax(r.Profile)), false
+		a.Why += ": growing ahead, " + does + ", gave more at each length of a segment"
+	case on && with.BytesPerSec < 0.9*without.BytesPerSec:
+		a.Why += ": slower grown ahead, " + does + "; this short run is too little to advise against it (platter bench partitions goes further)"
 	default:
-		a.Why += ": no reason here to differ from what Platter does by itself"
+		a.Why += ": no reason here to change that files " + map[bool]string{true: "are grown ahead", false: "are not grown ahead"}[on] + ", " +
+			"which is what Platter does by itself on such a disk"
 	}
 	return a
 }

@@ -76,6 +76,10 @@ func TestRecommend(t *testing.T) {
 			segmentCell(8<<20, true, 60, 90), segmentCell(8<<20, false, 100, 100)), "spindle.grow.max.bytes", "-1", false},
 		{"growing loses once", sees(profile.SSD, segmentCell(2<<20, true, 50, 90), segmentCell(2<<20, false, 100, 100),
 			segmentCell(8<<20, true, 95, 90), segmentCell(8<<20, false, 100, 100)), "spindle.grow.max.bytes", "0", true},
+		{"growing wins always, where it is not done", sees(profile.HDD, segmentCell(2<<20, true, 150, 100), segmentCell(2<<20, false, 100, 100),
+			segmentCell(8<<20, true, 160, 100), segmentCell(8<<20, false, 100, 100)), "spindle.grow.max.bytes", "67108864", false},
+		{"growing loses where it is not done", sees(profile.HDD, segmentCell(2<<20, true, 50, 90), segmentCell(2<<20, false, 100, 100)),
+			"spindle.grow.max.bytes", "0", true},
 		{"segments", sees(profile.SSD, segmentCell(2<<20, true, 50, 90), segmentCell(8<<20, true, 95, 90)), "log.segment.bytes", "1073741824", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -96,7 +100,7 @@ func TestRecommend(t *testing.T) {
 
 // What is advised can be written to server.properties as it is: the broker's settings take it.
 func TestAdviceIsTakenByTheBroker(t *testing.T) {
-	r, err := Run(t.Context(), Options{Model: &Model{Kind: "raid5"}, Seed: 1, FilesMax: 16})
+	r, err := Run(t.Context(), Options{Model: &Model{Kind: "raid5"}, Seed: 1, FilesMax: 16, modelBytes: 128 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func (f *benchFlags) load(cmd *cobra.Command) (brokerbench.Options, error) {
 func parseSize(s string) (int64, error) {
 	num := strings.ToLower(strings.TrimSpace(s))
 	unit := int64(1)
-	for suffix, u := range map[string]int64{"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30} {
+	for suffix, u := range map[string]int64{"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40} {
 		if n, ok := strings.CutSuffix(num, suffix); ok {
 			num, unit = n, u
 			break

@@ -23,7 +23,8 @@ import (
 type diskFlags struct {
 	o                           disklab.Options
 	m                           disklab.Model
-	budget, chunk               string
+	budget                      string
+	sizes                       map[string]*string // of the model, by flag
 	only                        []string
 	jsonFile, htmlFile, plotDir string
 }
@@ -52,16 +53,24 @@ With --profile it is a modelled disk in virtual time instead, and every figure i
 	fl := cmd.Flags()
 	fl.StringVar(&f.o.Dir, "dir", ".", "directory on the disk to measure")
 	fl.StringVar(&f.o.Backend, "backend", "auto", "I/O backend for what goes through the page cache")
-	fl.StringVar(&f.budget, "budget", "512MiB", "most that the files hold at a time")
+	fl.StringVar(&f.budget, "budget", "", "most that the files hold at a time (512MiB, or half of what is free)")
 	fl.DurationVar(&f.o.Time, "time", disklab.DefaultTime, "time of a run on a real disk, about; two minutes at the default at most")
 	fl.BoolVar(&f.o.Full, "full", false, "every size with every queue depth; give it more --time")
 	fl.StringSliceVar(&f.only, "only", nil, "only these groups: device, cache, sync, growing, cold, segment")
 	fl.Uint64Var(&f.o.Seed, "seed", 1, "of random positions")
 	fl.StringVar(&f.m.Kind, "profile", "", "a modelled disk instead: "+strings.Join(disklab.Models, ", "))
 	fl.IntVar(&f.m.Disks, "disks", 0, "modelled: disks of a RAID set (0: 4, of raid1 2, of raid5 and raid6 6)")
-	fl.StringVar(&f.chunk, "chunk", "", "modelled: chunk of a RAID set (512KiB)")
 	fl.IntVar(&f.m.StripeCache, "stripe-cache", 0, "modelled: md's stripe_cache_size of raid5 and raid6 (0: 256, md's default)")
 	fl.StringVar(&f.m.Drive, "drive", "", "modelled: kind of a set's disks: hdd7200, hdd5400 or hdd15000")
+	fl.IntVar(&f.m.RPM, "rpm", 0, "modelled: turns a minute of a spinning disk (0: as its kind has it)")
+	fl.DurationVar(&f.m.AverageSeek, "seek", 0, "modelled: average seek of a spinning disk (0: as its kind has it)")
+	f.sizes = map[string]*string{
+		"chunk":       fl.String("chunk", "", "modelled: chunk of a RAID set (512KiB)"),
+		"capacity":    fl.String("capacity", "", "modelled: size of the disk, or of each one of a set (as its kind has it)"),
+		"rate":        fl.String("rate", "", "modelled: bytes a second in order of the disk, or of each one of a set (as its kind has it)"),
+		"write-cache": fl.String("write-cache", "", "modelled: the spinning disk's own write cache (none)"),
+		"span":        fl.String("span", "", "modelled: spread random positions over so much (the whole disk)"),
+	}
 	fl.StringVar(&f.jsonFile, "json", "", "write the result to this file, - for standard output instead of the table")
 	fl.StringVar(&f.htmlFile, "html", "", "write one self-contained page with plots to this file")
 	fl.StringVar(&f.plotDir, "plot", "", "draw the plots into this directory, as PNG and SVG")
@@ -69,14 +78,19 @@ With --profile it is a modelled disk in virtual time instead, and every figure i
 	return cmd
 }
 
+// modelFlags go with --profile.
+var modelFlags = []string{"disks", "chunk", "stripe-cache", "drive", "rpm", "seek", "capacity", "rate", "write-cache", "span"}
+
 // options checks the flags.
 func (f *diskFlags) options(cmd *cobra.Command) (o disklab.Options, err error) {
 	o = f.o
-	if o.BudgetBytes, err = parseSize(f.budget); err != nil {
-		return o, usagef("--budget: %v", err)
-	}
-	if o.BudgetBytes < disklab.BudgetMin {
-		return o, usagef("--budget is at least 16MiB")
+	if f.budget != "" {
+		if o.BudgetBytes, err = parseSize(f.budget); err != nil {
+			return o, usagef("--budget: %v", err)
+		}
+		if o.BudgetBytes < disklab.BudgetMin {
+			return o, usagef("--budget is at least 16MiB")
+		}
 	}
 	if o.Time < time.Second {
 		return o, usagef("--time is at least 1s")
@@ -88,20 +102,27 @@ func (f *diskFlags) options(cmd *cobra.Command) (o disklab.Options, err error) {
 		o.Only = append(o.Only, disklab.Group(g))
 	}
 	if f.m.Kind == "" {
-		for _, name := range []string{"disks", "chunk", "stripe-cache", "drive"} {
+		for _, name := range modelFlags {
 			if cmd.Flags().Changed(name) {
 				return o, usagef("--%s goes with --profile, a modelled disk", name)
 			}
 		}
 		return o, nil
 	}
-	if cmd.Flags().Changed("dir") {
-		return o, usagef("one of --dir, a real disk, and --profile, a modelled one")
+	for _, name := range []string{"dir", "budget", "backend", "time"} {
+		if cmd.Flags().Changed(name) {
+			return o, usagef("--%s is for a real disk: it does not go with --profile, a modelled one", name)
+		}
 	}
 	m := f.m
-	if f.chunk != "" {
-		if m.ChunkBytes, err = parseSize(f.chunk); err != nil {
-			return o, usagef("--chunk: %v", err)
+	for name, into := range map[string]*int64{"chunk": &m.ChunkBytes, "capacity": &m.CapacityBytes, "rate": &m.BytesPerSec,
+		"write-cache": &m.WriteCacheBytes, "span": &m.SpanBytes} {
+		text := *f.sizes[name]
+		if text == "" {
+			continue
+		}
+		if *into, err = parseSize(text); err != nil {
+			return o, usagef("--%s: %v", name, err)
 		}
 	}
 	if err := m.Check(); err != nil {

@@ -34,6 +34,16 @@ func HDD15000() DriveParams {
 	return p
 }
 
+// WithSeek is the drive with another average seek; the shortest and the longest keep their proportion to it.
+func (p DriveParams) WithSeek(average time.Duration) DriveParams {
+	scale := func(t time.Duration) time.Duration {
+		return time.Duration(float64(t) * float64(average) / float64(p.AverageSeek))
+	}
+	p.TrackToTrack, p.FullStroke = scale(p.TrackToTrack), scale(p.FullStroke)
+	p.AverageSeek = average
+	return p
+}
+
 // SATASSD is an SSD behind SATA.
 func SATASSD() SSDParams {
 	return SSDParams{

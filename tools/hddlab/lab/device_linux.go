@@ -41,24 +41,10 @@ func newDevice(c Config) (*device, error) {
 		return nil, err
 	}
 	m := &hddsim.Machine{}
-	d := &device{drive: hddsim.NewDrive(m, c.drive(), 1), machine: m, wake: wake, since: time.Now()}
+	d := &device{drive: hddsim.NewDrive(m, c.Drive(), 1), machine: m, wake: wake, since: time.Now()}
 	d.resumed.L = &d.mu
 	go d.pace()
 	return d, nil
-}
-
-// drive is the 7,200-rpm drive of io/hddsim as if it were as small as the lab: all seeks are those of a full disk.
-func (c Config) drive() hddsim.DriveParams {
-	p := hddsim.HDD7200()
-	scale := func(t time.Duration) time.Duration {
-		return time.Duration(float64(t) * float64(c.AverageSeek) / float64(p.AverageSeek))
-	}
-	p.TrackToTrack, p.FullStroke = scale(p.TrackToTrack), scale(p.FullStroke)
-	p.AverageSeek = c.AverageSeek
-	p.CapacityBytes, p.RPM, p.Zones = c.SizeBytes, c.RPM, 1
-	p.OuterBytesPerSec, p.InnerBytesPerSec = c.BytesPerSec, c.BytesPerSec
-	p.WriteCacheBytes = c.WriteCacheBytes
-	return p
 }
 
 // do returns when the drive is done with a request of n bytes at pos.

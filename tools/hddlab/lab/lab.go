@@ -25,6 +25,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"platter/io/hddsim"
 )
 
 // Config is one lab. The zero value of a field is its default.
@@ -75,6 +77,16 @@ func (c *Config) Defaults() error {
 		return fmt.Errorf("an average seek of %v", c.AverageSeek)
 	}
 	return nil
+}
+
+// Drive is what is modelled: the 7,200-rpm drive of io/hddsim as if it were as small as the lab, so that all seeks are those of a full disk. c
+// has its defaults.
+func (c Config) Drive() hddsim.DriveParams {
+	p := hddsim.HDD7200().WithSeek(c.AverageSeek)
+	p.CapacityBytes, p.RPM, p.Zones = c.SizeBytes, c.RPM, 1
+	p.OuterBytesPerSec, p.InnerBytesPerSec = c.BytesPerSec, c.BytesPerSec
+	p.WriteCacheBytes = c.WriteCacheBytes
+	return p
 }
 
 const (
