@@ -96,6 +96,7 @@ type Figures struct {
 	Max         float64 `json:"max_us,omitempty"`
 	ReadBack    float64 `json:"read_back_bytes_per_second,omitempty"` // of one file in order, cold; segment cells
 	Pieces      float64 `json:"pieces,omitempty"`                     // of a file on the device; modelled ones only
+	Busy        float64 `json:"busy_seconds,omitempty"`               // of the device, by all its parts; modelled ones only
 }
 
 // Result is a run.
@@ -125,7 +126,8 @@ type Options struct {
 	Time        time.Duration
 	Full        bool // the whole grid of sizes and depths
 	Only        []Group
-	FilesMax    int // most growing files; 0: 4,096
+	Pick        func(*Cell) bool // only those cells of them; nil: all
+	FilesMax    int              // most growing files; 0: 4,096
 	Seed        uint64
 	modelBytes  int64 // what a modelled cell writes at most, in tests; 0: modelBytes
 	// Progress is told what is measured next; nil: nobody is.

@@ -95,7 +95,7 @@ func (m *Model) Check() error {
 const (
 	capacityMin = 8 << 30
 	capacityMax = 1 << 47
-	spanMin     = 64 << 20
+	spanMin     = 16 << 20
 )
 
 // checkDrive holds the parameters of a drive to what drives are like.
@@ -116,7 +116,7 @@ func (m *Model) checkDrive() error {
 	case outside(m.WriteCacheBytes, 64<<10, 16<<30):
 		return fmt.Errorf("a write cache of %s: 64 KiB to 16 GiB", profile.Size(m.WriteCacheBytes))
 	case outside(m.SpanBytes, spanMin, capacityMax):
-		return fmt.Errorf("random positions over %s: 64 MiB or more, up to the whole disk", profile.Size(m.SpanBytes))
+		return fmt.Errorf("random positions over %s: 16 MiB or more, up to the whole disk", profile.Size(m.SpanBytes))
 	}
 	return nil
 }

@@ -84,6 +84,7 @@ func (t *modelTarget) measure(_ context.Context, c *Cell, _ time.Duration) error
 	if err != nil {
 		return err
 	}
+	defer func() { c.Busy = dev.Stats().Busy.Seconds() }()
 	if c.Group == Device {
 		t.device(m, dev, c)
 		return nil
@@ -111,7 +112,7 @@ func (t *modelTarget) device(m *hddsim.Machine, dev hddsim.Device, c *Cell) {
 	if c.Op == Write {
 		kind = hddsim.Write
 	}
-	count := int(min(modelOps, max(t.write, spanMin)/c.SizeBytes))
+	count := int(min(modelOps, max(t.write, 64<<20)/c.SizeBytes))
 	rnd := rand.New(rand.NewPCG(t.o.Seed, 1))
 	took, latencies := hddsim.Loop(m, dev, c.Depth, count, func(i int) hddsim.Request {
 		if c.Pattern == Random {

@@ -26,11 +26,19 @@ var (
 // plan is the cells of a run.
 func plan(o Options) (cells []Cell) {
 	for _, c := range slices.Concat(deviceCells(o.Full), cachedCells(), syncCells(), growingCells(o.FilesMax), coldCells(), segmentCells()) {
-		if len(o.Only) == 0 || slices.Contains(o.Only, c.Group) {
+		if (len(o.Only) == 0 || slices.Contains(o.Only, c.Group)) && (o.Pick == nil || o.Pick(&c)) {
 			cells = append(cells, c)
 		}
 	}
 	return cells
+}
+
+// Cells are those that a run with o would measure, without figures.
+func Cells(o Options) []Cell {
+	if o.FilesMax == 0 {
+		o.FilesMax = filesMax
+	}
+	return plan(o)
 }
 
 func deviceCells(full bool) (cells []Cell) {

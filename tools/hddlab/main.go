@@ -26,6 +26,9 @@ func main() {
 		lab.RealTime()
 		os.Exit(status(daemon(os.Args[2], os.Args[3] == "owned")))
 	}
+	if len(os.Args) > 1 && os.Args[1] == agreeName {
+		lab.RealTime() // it measures, and with it fio: neither may wait for a processor
+	}
 	os.Exit(status(command().Execute()))
 }
 
@@ -55,7 +58,7 @@ func daemon(text string, owned bool) error {
 
 func command() *cobra.Command {
 	root := &cobra.Command{Use: "hddlab", Short: "a modelled spinning disk behind a loop device", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(upCommand(), runCommand(), downCommand(), statsCommand(),
+	root.AddCommand(upCommand(), runCommand(), downCommand(), statsCommand(), agreeCommand(),
 		onCommand("stop DIR", "make the disk hang: it answers no request any more", (*lab.Lab).Stop),
 		onCommand("resume DIR", "let the disk go on", (*lab.Lab).Resume),
 		onCommand("instant DIR", "let requests take no time, to fill the disk quickly", func(l *lab.Lab) error { return l.SetInstant(true) }),
@@ -133,27 +136,14 @@ func runCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "run [flags] -- COMMAND…", Args: cobra.MinimumNArgs(1),
 		Short: "run a command with a lab in $HDDLAB_DIR, and take it down whatever happens"}
 	configFlags(cmd, &c)
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		if c.Dir == "" {
-			if c.Dir, err = os.MkdirTemp("", "hddlab-"); err != nil {
-				return err
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return inLab(cmd.Context(), &c, func(l *lab.Lab) error {
+			err := runIn(cmd.Context(), l, args)
+			if s, statsErr := l.Stats(); statsErr == nil {
+				fmt.Fprintln(os.Stderr, "hddlab:", s)
 			}
-			defer os.Remove(c.Dir)
-		}
-		exe, err := os.Executable()
-		if err != nil {
 			return err
-		}
-		l, err := lab.Start(cmd.Context(), exe, c)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, l.Down(true)) }()
-		err = runIn(cmd.Context(), l, args)
-		if s, statsErr := l.Stats(); statsErr == nil {
-			fmt.Fprintln(os.Stderr, "hddlab:", s)
-		}
-		return err
+		})
 	}
 	return interruptible(cmd)
 }
