@@ -14,7 +14,7 @@ import (
 // A quota on /a is the two nodes /zookeeper/quota/a/zookeeper_limits, which holds the limits, and
 // zookeeper_stats beside it, which holds what there is: nodes and bytes of /a and all below it, written by the
 // server without any trace in the node's Stat and without an event. Both hold "count=N,bytes=N", and then perhaps
-// ";byteHardLimit=N;countHardLimit=N"; -1 is no limit. Of quotas on a path and above it the nearest counts.
+// "=;byteHardLimit=N;countHardLimit=N"; -1 is no limit. Of quotas on a path and above it the nearest counts.
 // (Quotas, StatsTrack and DataTree of ZooKeeper 3.8)
 const (
 	limitsName = "/zookeeper_limits"
@@ -154,6 +154,11 @@ func (t *Tree) checkQuota(e *Entry, path string, bytes, count int64) zk.Code {
 	most, ok1 := parseTrack(limits.data)
 	have, ok2 := parseTrack(stats.data)
 	if !ok1 || !ok2 {
+		// The real server fails over them, but does not see yet what the same multi has written.
+		fresh := limits.mzxid == e.Zxid || stats.mzxid == e.Zxid
+		if e.Options&EnforceQuota != 0 && !fresh {
+			return zk.Marshalling
+		}
 		return zk.OK
 	}
 	for _, x := range [...]struct {
@@ -190,37 +195,49 @@ type trackPair struct {
 // trackBytesMax bounds what is read; a real one is far shorter.
 const trackBytesMax = 1 << 10
 
+// parseTrack reads what StatsTrack's constructor reads, and as leniently: zkCli.sh itself writes "bytes=-1=;…".
 func parseTrack(b []byte) (track, bool) {
 	k := track{count: -1, bytes: -1, countHard: -1, bytesHard: -1}
 	if len(b) > trackBytesMax {
 		return k, false
 	}
-	for _, pair := range strings.FieldsFunc(string(b), func(r rune) bool { return r == ',' || r == ';' }) {
-		key, text, ok := strings.Cut(pair, "=")
-		value := int64(-1)
-		if text != "" {
-			v, err := strconv.ParseInt(text, 10, 64)
-			if ok = ok && err == nil; ok {
-				value = v
-			}
-		}
-		if !ok {
+	isSeparator := func(r rune) bool { return r == ',' || r == ';' }
+	pairs := strings.FieldsFunc(string(b), isSeparator)
+	if len(pairs) > 0 && isSeparator(rune(b[0])) {
+		return k, false // an empty pair, though further on several separators are one
+	}
+	for _, pair := range pairs {
+		parts := strings.Split(strings.TrimRight(pair, "="), "=")
+		if len(parts) < 2 {
 			return k, false
 		}
-		switch key {
-		case "count":
-			k.count = value
-		case "bytes":
-			k.bytes = value
-		case "countHardLimit":
-			k.countHard, k.hasCountHard = value, true
-		case "byteHardLimit":
-			k.bytesHard, k.hasBytesHard = value, true
-		default:
-			k.others = append(k.others, trackPair{key, value})
+		value := int64(-1)
+		if parts[1] != "" {
+			v, err := strconv.ParseInt(parts[1], 10, 64)
+			if err != nil {
+				return k, false
+			}
+			value = v
 		}
+		k.put(parts[0], value)
 	}
 	return k, true
+}
+
+func (k *track) put(key string, value int64) {
+	switch key {
+	case "count":
+		k.count = value
+	case "bytes":
+		k.bytes = value
+	case "countHardLimit":
+		k.countHard, k.hasCountHard = value, true
+	case "byteHardLimit":
+		k.bytesHard, k.hasBytesHard = value, true
+	default:
+		k.others = slices.DeleteFunc(k.others, func(x trackPair) bool { return x.key == key })
+		k.others = append(k.others, trackPair{key, value})
+	}
 }
 
 // append gives the text as StatsTrack.toString does: count and bytes, then the rest by name.
@@ -234,6 +251,9 @@ func (k track) append(b []byte) []byte {
 		rest = append(rest, trackPair{"byteHardLimit", k.bytesHard})
 	}
 	slices.SortStableFunc(rest, func(a, b trackPair) int { return cmp.Compare(a.key, b.key) })
+	if len(rest) > 0 {
+		b = append(b, '=') // as it is there, for older readers
+	}
 	for _, x := range rest {
 		b = fmt.Appendf(b, ";%s=%d", x.key, x.value)
 	}
