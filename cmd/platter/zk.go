@@ -72,7 +72,9 @@ func zkCommands(f *zkFlags) *cobra.Command {
 		Use:   "zk",
 		Short: "Look at and change a coordinator's tree, as zkCli.sh does",
 		Long: `Looks at and changes the tree of a coordinator: Platter's or Apache ZooKeeper's, it is the same protocol.
-Without a command it reads commands from standard input, a line each, in one session, as zkCli.sh does.
+Without a command it reads commands from standard input, a line each, in one session, as zkCli.sh does. There a watch does
+not wait: its events are printed as they come ('printwatches off': they are not), and there are also 'addauth SCHEME CREDENTIALS',
+'close', 'connect [SERVERS]', 'version', 'help' and 'quit'.
 
 The coordinator inside a broker listens on a port of its own: the broker's banner and its log show it
 ('coordinator'), and coordinator.listener=127.0.0.1:2181 gives it a fixed one. 'platter coord' listens on 127.0.0.1:2181.
@@ -90,7 +92,8 @@ Exit code 0: done; 1: refused or failed, the reason is on standard error; 2: the
 	cmd.AddCommand(
 		zkListCommand(f), zkGetCommand(f), zkStatCommand(f), zkWatchCommand(f), zkDumpCommand(f), zkGetACLCommand(f),
 		zkCreateCommand(f), zkSetCommand(f), zkDeleteCommand(f), zkDeleteAllCommand(f), zkSetACLCommand(f), zkSyncCommand(f),
-		zkWordCommand(f),
+		zkWordCommand(f), zkWhoAmICommand(f), zkEphemeralsCommand(f), zkAllChildrenCommand(f), zkConfigCommand(f),
+		zkAddWatchCommand(f), zkRemoveWatchesCommand(f), zkListQuotaCommand(f), zkSetQuotaCommand(f), zkDeleteQuotaCommand(f),
 	)
 	return cmd
 }

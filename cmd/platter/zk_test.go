@@ -165,6 +165,8 @@ func TestZKUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"ls"}, {"get", "/a", "b"}, {"set", "/a"}, {"dump", "/a", "b"}, {"nosuch"}, {"--auth", "x", "ls", "/"},
 		{"create", "/a", "", "world:anyone"}, {"create", "-c", "-e", "/a"}, {"create", "-t", "0", "/a"}, {"4lw"},
+		{"whoami", "x"}, {"getEphemerals", "/a", "/b"}, {"config", "/a"}, {"addWatch", "-m", "X", "/a"}, {"removewatches", "/a"},
+		{"setquota", "/a"}, {"setquota", "-n", "0", "/a"}, {"setquota", "-n", "x", "/a"}, {"deleteall", "-b", "0", "/a"},
 		{"setAcl", "/a"}, {"setAcl", "/a", "world:anyone:xyz"}, {"ls", "-R", "-s", "/"}, {"--timeout", "0s", "ls", "/"},
 	} {
 		z.run(2, "", args...)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -23,14 +24,10 @@ func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 // shell reads commands, a line each, and runs them in one session. A command that fails is told of; without a
 // terminal the first failure is the shell's own, after all lines were done.
 func (f *zkFlags) shell(cmd *cobra.Command) error {
-	o, err := f.options(cmd)
-	if err != nil {
+	if err := f.connect(cmd.Context(), cmd); err != nil {
 		return err
 	}
-	if f.tool, err = zkcli.Open(cmd.Context(), o); err != nil {
-		return err
-	}
-	defer f.tool.Close()
+	defer f.disconnect()
 	in, out := cmd.InOrStdin(), cmd.OutOrStdout()
 	prompt := func() {}
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -44,7 +41,7 @@ func (f *zkFlags) shell(cmd *cobra.Command) error {
 		if err == nil && len(words) == 0 {
 			continue
 		}
-		if err == nil && (words[0] == "quit" || words[0] == "exit" || words[0] == "close") {
+		if err == nil && (words[0] == "quit" || words[0] == "exit") {
 			break
 		}
 		if err == nil {
@@ -63,11 +60,86 @@ func (f *zkFlags) shell(cmd *cobra.Command) error {
 	return first
 }
 
+// connect begins the shell's session.
+func (f *zkFlags) connect(ctx context.Context, cmd *cobra.Command) error {
+	o, err := f.options(cmd)
+	if err != nil {
+		return err
+	}
+	o.Shell = true
+	f.tool, err = zkcli.Open(ctx, o)
+	return err
+}
+
+func (f *zkFlags) disconnect() {
+	if f.tool != nil {
+		f.tool.Close()
+		f.tool = nil
+	}
+}
+
+var errNotConnected = errors.New("not connected: 'connect' begins a new session")
+
+// shellWords are commands that only a shell has; each gets its arguments.
+var shellWords = map[string]func(*zkFlags, *cobra.Command, []string) error{
+	"close": func(f *zkFlags, _ *cobra.Command, _ []string) error {
+		f.disconnect()
+		return nil
+	},
+	"connect": func(f *zkFlags, cmd *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return usagef("connect: too much: %q", args[1:])
+		}
+		f.disconnect()
+		if len(args) > 0 {
+			f.server = args[0]
+		}
+		return f.connect(cmd.Context(), cmd)
+	},
+	"addauth": func(f *zkFlags, cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) != 2:
+			return usagef("addauth needs a scheme and credentials: addauth digest user:password")
+		case f.tool == nil:
+			return errNotConnected
+		}
+		return f.tool.AddAuth(cmd.Context(), args[0], args[1])
+	},
+	"printwatches": func(f *zkFlags, cmd *cobra.Command, args []string) error {
+		switch {
+		case f.tool == nil:
+			return errNotConnected
+		case len(args) == 1 && (args[0] == "on" || args[0] == "off"):
+			f.tool.PrintWatches(args[0] == "on")
+			return nil
+		case len(args) > 0:
+			return usagef("printwatches: on or off")
+		}
+		state := "off"
+		if f.tool.PrintsWatches() {
+			state = "on"
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "printwatches is %s\n", state)
+		return err
+	},
+	"version": func(_ *zkFlags, cmd *cobra.Command, _ []string) error {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "platter %s\n", versionText())
+		return err
+	},
+}
+
 // runLine runs one command in the shell's session; what it is told counts for that line alone.
 func (f *zkFlags) runLine(cmd *cobra.Command, words []string) error {
+	if do := shellWords[words[0]]; do != nil {
+		return do(f, cmd, words[1:])
+	}
+	if f.tool == nil && words[0] != "help" {
+		return errNotConnected
+	}
 	line := *f
 	c := zkCommands(&line)
 	c.SilenceUsage, c.SilenceErrors = true, true
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() } // without one an unknown command is none
 	c.SetArgs(words)
 	c.SetIn(strings.NewReader(""))
 	c.SetOut(cmd.OutOrStdout())

@@ -141,16 +141,22 @@ func zkDeleteCommand(f *zkFlags) *cobra.Command {
 }
 
 func zkDeleteAllCommand(f *zkFlags) *cobra.Command {
-	return &cobra.Command{
+	var batch int
+	cmd := &cobra.Command{
 		Use:     "deleteall PATH",
 		Aliases: []string{"rmr"},
 		Short:   "Delete a node and all below it",
 		Example: "  platter zk deleteall /app",
 		Args:    pathArgument(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.do(cmd, func(ctx context.Context, t *zkcli.Tool) error { return t.DeleteAll(ctx, args[0]) })
+			if batch <= 0 {
+				return usagef("--batch must be above 0")
+			}
+			return f.do(cmd, func(ctx context.Context, t *zkcli.Tool) error { return t.DeleteAll(ctx, args[0], batch) })
 		},
 	}
+	cmd.Flags().IntVarP(&batch, "batch", "b", 1000, "nodes that are deleted at once")
+	return cmd
 }
 
 func zkSetACLCommand(f *zkFlags) *cobra.Command {

@@ -37,7 +37,7 @@ func (t *Tool) List(ctx context.Context, p string, l Look) error {
 	events := make(chan zkclient.Event, 1)
 	in, cancel := t.within(ctx)
 	defer cancel()
-	names, st, err := t.zk.Children(in, p, watcher(l.Watch, events))
+	names, st, err := t.zk.Children(in, p, t.watcher(l.Watch, events))
 	if err != nil {
 		return err
 	}
@@ -76,29 +76,32 @@ func (t *Tool) Get(ctx context.Context, p string, l Look) error {
 	events := make(chan zkclient.Event, 1)
 	in, cancel := t.within(ctx)
 	defer cancel()
-	data, st, err := t.zk.Get(in, p, watcher(l.Watch, events))
+	data, st, err := t.zk.Get(in, p, t.watcher(l.Watch, events))
 	if err != nil {
 		return err
 	}
-	switch {
-	case t.o.JSON:
-		v := nodeJSON{Path: p, dataJSON: toData(data)}
-		if l.Stat {
-			v.Stat = toJSON(st)
-		}
-		err = t.emit(v)
-	case data == nil:
-		err = t.line("null")
-	default:
-		err = t.line("%s", data)
-	}
-	if err == nil && l.Stat && !t.o.JSON {
-		err = t.line("%s", statText(st))
-	}
-	if err != nil {
+	if err := t.printData(p, data, st, l.Stat); err != nil {
 		return err
 	}
 	return t.await(ctx, l.Watch, events)
+}
+
+func (t *Tool) printData(p string, data []byte, st zkclient.Stat, withStat bool) error {
+	if t.o.JSON {
+		v := nodeJSON{Path: p, dataJSON: toData(data)}
+		if withStat {
+			v.Stat = toJSON(st)
+		}
+		return t.emit(v)
+	}
+	text := string(data)
+	if data == nil {
+		text = "null"
+	}
+	if withStat {
+		text += "\n" + statText(st)
+	}
+	return t.line("%s", text)
 }
 
 // Stat prints a node's numbers.
@@ -107,7 +110,7 @@ func (t *Tool) Stat(ctx context.Context, p string, l Look) error {
 	events := make(chan zkclient.Event, 1)
 	in, cancel := t.within(ctx)
 	defer cancel()
-	st, err := t.zk.Exists(in, p, watcher(l.Watch, events))
+	st, err := t.zk.Exists(in, p, t.watcher(l.Watch, events))
 	missing := errors.Is(err, zkclient.ErrNoNode)
 	switch {
 	case missing && l.Watch: // its creation is what is waited for

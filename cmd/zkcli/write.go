@@ -3,6 +3,8 @@ package zkcli
 import (
 	"context"
 	"errors"
+	"iter"
+	"slices"
 	"strings"
 
 	"platter/coord/zkclient"
@@ -86,8 +88,8 @@ func (t *Tool) Delete(ctx context.Context, p string, version int32) error {
 	return t.zk.Delete(in, clean(p), version)
 }
 
-// DeleteAll removes a node and all below it, leaves first.
-func (t *Tool) DeleteAll(ctx context.Context, p string) error {
+// DeleteAll removes a node and all below it, leaves first, so many at once; each lot goes as one or not at all.
+func (t *Tool) DeleteAll(ctx context.Context, p string, batch int) error {
 	if p = clean(p); p == "/" {
 		return errors.New("the whole tree is not deleted at once: name a node")
 	}
@@ -99,11 +101,48 @@ func (t *Tool) DeleteAll(ctx context.Context, p string) error {
 	if err != nil {
 		return err
 	}
-	for i := len(paths) - 1; i >= 0; i-- {
-		in, cancel := t.within(ctx)
-		err := t.zk.Delete(in, paths[i], -1)
-		cancel()
-		if err != nil && !errors.Is(err, zkclient.ErrNoNode) {
+	slices.Reverse(paths)
+	for lot := range lots(paths, batch) {
+		if err := t.deleteLot(ctx, lot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lotBytesMax keeps a lot well below jute.maxbuffer.
+const lotBytesMax = 256 << 10
+
+// lots cuts paths into lots of count at most, and not too long ones.
+func lots(paths []string, count int) iter.Seq[[]string] {
+	return func(yield func([]string) bool) {
+		for len(paths) > 0 {
+			n, bytes := 0, 0
+			for n < len(paths) && n < count && (n == 0 || bytes+len(paths[n]) < lotBytesMax) {
+				bytes += len(paths[n]) + 32
+				n++
+			}
+			if !yield(paths[:n]) {
+				return
+			}
+			paths = paths[n:]
+		}
+	}
+}
+
+// deleteLot deletes nodes in one multi, or, when one of them has gone meanwhile or may not go, one by one.
+func (t *Tool) deleteLot(ctx context.Context, paths []string) error {
+	ops := make([]zkclient.Op, len(paths))
+	for i, at := range paths {
+		ops[i] = zkclient.DeleteOp(at, -1)
+	}
+	in, cancel := t.within(ctx)
+	defer cancel()
+	if _, err := t.zk.Multi(in, ops...); err == nil {
+		return nil
+	}
+	for _, at := range paths {
+		if err := t.Delete(ctx, at, -1); err != nil && !errors.Is(err, zkclient.ErrNoNode) {
 			return err
 		}
 	}

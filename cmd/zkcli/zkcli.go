@@ -12,6 +12,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"platter/coord/zkclient"
@@ -25,12 +27,18 @@ type Options struct {
 	Auth    []string      // scheme:credentials, digest:user:password
 	JSON    bool
 	Out     io.Writer
+	// Shell has watches print what comes beside the commands that follow, instead of waiting for it.
+	Shell bool
 }
 
 // Tool is a session with a coordinator. Its methods are the commands.
 type Tool struct {
-	zk *zkclient.Client
-	o  Options
+	zk      *zkclient.Client
+	o       Options
+	printed sync.Mutex  // held for a line: a shell's events come at any time
+	silent  atomic.Bool // they are not printed
+	opened  Options     // as they were at first, for events
+	told    chan struct{}
 }
 
 // Open connects. The caller closes the tool.
@@ -41,8 +49,16 @@ func Open(ctx context.Context, o Options) (*Tool, error) {
 	}
 	within, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
+	told := make(chan struct{})
 	// A chroot that is not there is an empty tree, not one to be made by looking.
-	zk, err := zkclient.Connect(within, zkclient.Config{Servers: servers, Chroot: chroot, SessionTimeout: o.Session, ChrootMustExist: true})
+	zk, err := zkclient.Connect(within, zkclient.Config{
+		Servers: servers, Chroot: chroot, SessionTimeout: o.Session, ChrootMustExist: true,
+		OnState: func(s zkclient.State) {
+			if s == zkclient.Closed || s == zkclient.Expired {
+				close(told)
+			}
+		},
+	})
 	switch {
 	case errors.Is(err, zkclient.ErrNoNode):
 		return nil, fmt.Errorf("%s has no node %s", strings.Join(servers, ","), chroot)
@@ -51,10 +67,10 @@ func Open(ctx context.Context, o Options) (*Tool, error) {
 	case err != nil:
 		return nil, err
 	}
-	t := &Tool{zk: zk, o: o}
+	t := &Tool{zk: zk, o: o, opened: o, told: told}
 	for _, a := range o.Auth {
 		scheme, credentials, _ := strings.Cut(a, ":")
-		if err := zk.AddAuth(within, scheme, []byte(credentials)); err != nil {
+		if err := t.AddAuth(within, scheme, credentials); err != nil {
 			t.Close()
 			return nil, err
 		}
@@ -62,8 +78,27 @@ func Open(ctx context.Context, o Options) (*Tool, error) {
 	return t, nil
 }
 
-// Close ends the session, and with it its ephemeral nodes.
-func (t *Tool) Close() { _ = t.zk.Close() }
+// Close ends the session, and with it its ephemeral nodes. A shell's events that came before are printed.
+func (t *Tool) Close() {
+	_ = t.zk.Close()
+	select {
+	case <-t.told:
+	case <-time.After(t.o.Timeout): // whoever reads what is printed has stopped
+	}
+}
+
+// AddAuth proves who we are, from now on.
+func (t *Tool) AddAuth(ctx context.Context, scheme, credentials string) error {
+	in, cancel := t.within(ctx)
+	defer cancel()
+	return t.zk.AddAuth(in, scheme, []byte(credentials))
+}
+
+// PrintWatches says whether a shell prints events.
+func (t *Tool) PrintWatches(on bool) { t.silent.Store(!on) }
+
+// PrintsWatches reports whether a shell prints events.
+func (t *Tool) PrintsWatches() bool { return !t.silent.Load() }
 
 // SetOutput changes how the next commands print.
 func (t *Tool) SetOutput(out io.Writer, asJSON bool) { t.o.Out, t.o.JSON = out, asJSON }
@@ -74,12 +109,18 @@ func (t *Tool) within(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 func (t *Tool) line(format string, args ...any) error {
+	t.printed.Lock()
+	defer t.printed.Unlock()
 	_, err := fmt.Fprintf(t.o.Out, format+"\n", args...)
 	return err
 }
 
 // emit prints a value as a line of JSON.
-func (t *Tool) emit(v any) error { return json.NewEncoder(t.o.Out).Encode(v) }
+func (t *Tool) emit(v any) error {
+	t.printed.Lock()
+	defer t.printed.Unlock()
+	return json.NewEncoder(t.o.Out).Encode(v)
+}
 
 // clean makes a path of what was typed: a trailing slash does no harm.
 func clean(p string) string {

@@ -1,11 +1,9 @@
 package tree
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"platter/coord/zk"
@@ -14,12 +12,8 @@ import (
 // A quota on /a is the two nodes /zookeeper/quota/a/zookeeper_limits, which holds the limits, and
 // zookeeper_stats beside it, which holds what there is: nodes and bytes of /a and all below it, written by the
 // server without any trace in the node's Stat and without an event. Both hold "count=N,bytes=N", and then perhaps
-// "=;byteHardLimit=N;countHardLimit=N"; -1 is no limit. Of quotas on a path and above it the nearest counts.
-// (Quotas, StatsTrack and DataTree of ZooKeeper 3.8)
-const (
-	limitsName = "/zookeeper_limits"
-	statsName  = "/zookeeper_stats"
-)
+// "=;byteHardLimit=N;countHardLimit=N"; -1 is no limit (zk.Track). Of quotas on a path and above it the nearest counts.
+// (Quotas and DataTree of ZooKeeper 3.8)
 
 // quotas are the paths that have limits, and what an entry has moved so far. It is settled when
 // all of an entry has been done, since a multi may fail.
@@ -37,20 +31,20 @@ type quotaMove struct {
 
 // quotaOf is the path whose quota node a path is, by the node's name.
 func quotaOf(path, name string) (string, bool) {
-	rest, under := strings.CutPrefix(path, quotaPath)
+	rest, under := strings.CutPrefix(path, zk.QuotaPath)
 	of, named := strings.CutSuffix(rest, name)
 	return of, under && named && of != ""
 }
 
 func (t *Tree) quotaLinked(path string) {
-	if of, ok := quotaOf(path, limitsName); ok {
+	if of, ok := quotaOf(path, zk.LimitsName); ok {
 		t.quotas.limited[of] = struct{}{}
 		t.quotas.lengths.add(of)
 	}
 }
 
 func (t *Tree) quotaUnlinked(path string) {
-	if of, ok := quotaOf(path, limitsName); ok {
+	if of, ok := quotaOf(path, zk.LimitsName); ok {
 		delete(t.quotas.limited, of)
 		t.quotas.lengths.remove(of)
 	}
@@ -79,7 +73,7 @@ func (t *Tree) quotaMoved(path string, bytes, count int64) {
 }
 
 func (t *Tree) quotaCreated(path string, n *node) {
-	if of, ok := quotaOf(path, statsName); ok {
+	if of, ok := quotaOf(path, zk.StatsName); ok {
 		t.quotas.moved = append(t.quotas.moved, quotaMove{path: of, anew: true})
 	}
 	t.quotaMoved(path, int64(len(n.data)), 1)
@@ -105,7 +99,7 @@ func (t *Tree) settleQuotas() {
 			if n := t.find(path); n != nil {
 				n.count(&count, &bytes)
 			}
-			t.writeStats(path, track{count: count, bytes: bytes})
+			t.writeStats(path, zk.Track{Count: count, Bytes: bytes})
 		}
 	}
 	t.quotas.moved = t.quotas.moved[:0]
@@ -120,23 +114,23 @@ func (n *node) count(count, bytes *int64) {
 }
 
 func (t *Tree) addStats(path string, bytes, count int64) {
-	n := t.find(quotaPath + path + statsName)
+	n := t.find(zk.QuotaStats(path))
 	if n == nil {
 		return
 	}
-	have, ok := parseTrack(n.data)
+	have, ok := zk.ParseTrack(n.data)
 	if !ok {
 		return
 	}
-	have.count += count
-	have.bytes += bytes
+	have.Count += count
+	have.Bytes += bytes
 	t.writeStats(path, have)
 }
 
-func (t *Tree) writeStats(path string, to track) {
-	stats := quotaPath + path + statsName
+func (t *Tree) writeStats(path string, to zk.Track) {
+	stats := zk.QuotaStats(path)
 	if t.find(stats) != nil {
-		t.setBytes(t.own(stats, 0), to.append(nil))
+		t.setBytes(t.own(stats, 0), to.Append(nil))
 	}
 }
 
@@ -147,12 +141,12 @@ func (t *Tree) checkQuota(e *Entry, path string, bytes, count int64) zk.Code {
 	if !ok {
 		return zk.OK
 	}
-	limits, stats := t.find(quotaPath+at+limitsName), t.find(quotaPath+at+statsName)
+	limits, stats := t.find(zk.QuotaLimits(at)), t.find(zk.QuotaStats(at))
 	if limits == nil || stats == nil {
 		return zk.OK
 	}
-	most, ok1 := parseTrack(limits.data)
-	have, ok2 := parseTrack(stats.data)
+	most, ok1 := zk.ParseTrack(limits.data)
+	have, ok2 := zk.ParseTrack(stats.data)
 	if !ok1 || !ok2 {
 		// The real server fails over them, but does not see yet what the same multi has written.
 		fresh := limits.mzxid == e.Zxid || stats.mzxid == e.Zxid
@@ -164,7 +158,7 @@ func (t *Tree) checkQuota(e *Entry, path string, bytes, count int64) zk.Code {
 	for _, x := range [...]struct {
 		what                   string
 		more, have, soft, hard int64
-	}{{"nodes", count, have.count, most.count, most.countHard}, {"bytes", bytes, have.bytes, most.bytes, most.bytesHard}} {
+	}{{"nodes", count, have.Count, most.Count, most.CountHard}, {"bytes", bytes, have.Bytes, most.Bytes, most.BytesHard}} {
 		limit := x.soft
 		if x.hard > -1 {
 			limit = x.hard
@@ -178,84 +172,4 @@ func (t *Tree) checkQuota(e *Entry, path string, bytes, count int64) zk.Code {
 		t.over = fmt.Sprintf("%s: %d %s, the limit is %d", at, x.have+x.more, x.what, limit)
 	}
 	return zk.OK
-}
-
-// track is what a quota's node holds. What it holds beside that stays, in others, sorted.
-type track struct {
-	count, bytes, countHard, bytesHard int64
-	others                             []trackPair
-	hasCountHard, hasBytesHard         bool
-}
-
-type trackPair struct {
-	key   string
-	value int64
-}
-
-// trackBytesMax bounds what is read; a real one is far shorter.
-const trackBytesMax = 1 << 10
-
-// parseTrack reads what StatsTrack's constructor reads, and as leniently: zkCli.sh itself writes "bytes=-1=;…".
-func parseTrack(b []byte) (track, bool) {
-	k := track{count: -1, bytes: -1, countHard: -1, bytesHard: -1}
-	if len(b) > trackBytesMax {
-		return k, false
-	}
-	isSeparator := func(r rune) bool { return r == ',' || r == ';' }
-	pairs := strings.FieldsFunc(string(b), isSeparator)
-	if len(pairs) > 0 && isSeparator(rune(b[0])) {
-		return k, false // an empty pair, though further on several separators are one
-	}
-	for _, pair := range pairs {
-		parts := strings.Split(strings.TrimRight(pair, "="), "=")
-		if len(parts) < 2 {
-			return k, false
-		}
-		value := int64(-1)
-		if parts[1] != "" {
-			v, err := strconv.ParseInt(parts[1], 10, 64)
-			if err != nil {
-				return k, false
-			}
-			value = v
-		}
-		k.put(parts[0], value)
-	}
-	return k, true
-}
-
-func (k *track) put(key string, value int64) {
-	switch key {
-	case "count":
-		k.count = value
-	case "bytes":
-		k.bytes = value
-	case "countHardLimit":
-		k.countHard, k.hasCountHard = value, true
-	case "byteHardLimit":
-		k.bytesHard, k.hasBytesHard = value, true
-	default:
-		k.others = slices.DeleteFunc(k.others, func(x trackPair) bool { return x.key == key })
-		k.others = append(k.others, trackPair{key, value})
-	}
-}
-
-// append gives the text as StatsTrack.toString does: count and bytes, then the rest by name.
-func (k track) append(b []byte) []byte {
-	b = fmt.Appendf(b, "count=%d,bytes=%d", k.count, k.bytes)
-	rest := slices.Clone(k.others)
-	if k.hasCountHard {
-		rest = append(rest, trackPair{"countHardLimit", k.countHard})
-	}
-	if k.hasBytesHard {
-		rest = append(rest, trackPair{"byteHardLimit", k.bytesHard})
-	}
-	slices.SortStableFunc(rest, func(a, b trackPair) int { return cmp.Compare(a.key, b.key) })
-	if len(rest) > 0 {
-		b = append(b, '=') // as it is there, for older readers
-	}
-	for _, x := range rest {
-		b = fmt.Appendf(b, ";%s=%d", x.key, x.value)
-	}
-	return b
 }

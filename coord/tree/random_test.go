@@ -60,7 +60,7 @@ func randomACL(r *rand.Rand) []zk.ACL {
 }
 
 // quotaNodes are where limits and counts of quotas stand.
-var quotaNodes = []string{"/zookeeper/quota/a", "/zookeeper/quota/a" + limitsName, "/zookeeper/quota/a" + statsName}
+var quotaNodes = []string{"/zookeeper/quota/a", "/zookeeper/quota/a" + zk.LimitsName, "/zookeeper/quota/a" + zk.StatsName}
 
 func randomPath(r *rand.Rand) string {
 	p := ""
@@ -158,7 +158,7 @@ func checkCounts(t *testing.T, tr *Tree) {
 		if n.count(&all, &data); int64(n.below) != all-1 {
 			t.Fatalf("%d nodes below %s, counted %d", all-1, p, n.below)
 		}
-		if of, ok := quotaOf(p, limitsName); ok {
+		if of, ok := quotaOf(p, zk.LimitsName); ok {
 			if _, ok := tr.quotas.limited[of]; !ok {
 				t.Fatalf("the limits of %s are not known", of)
 			}

@@ -11,7 +11,7 @@ import (
 // The nodes of a fresh tree.
 const (
 	zookeeperPath = "/zookeeper"
-	quotaPath     = "/zookeeper/quota"
+	quotaPath     = zk.QuotaPath
 	configPath    = "/zookeeper/config"
 )
 

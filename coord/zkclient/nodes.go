@@ -70,7 +70,12 @@ func (c *Client) Children(ctx context.Context, path string, watch func(Event)) (
 // read does one of the operations that can set a watch. The watch is set on the reader's goroutine,
 // before the next frame is looked at: that may be its event.
 func (c *Client) read(ctx context.Context, op zk.Op, path string, watch func(Event), decode func(*zk.Decoder)) error {
-	q := zk.PathWatchRequest{Path: c.full(path), Watch: watch != nil}
+	return c.readFull(ctx, op, c.full(path), path, watch, decode)
+}
+
+// readFull is read of a full path, of which path is what the caller knows.
+func (c *Client) readFull(ctx context.Context, op zk.Op, full, path string, watch func(Event), decode func(*zk.Decoder)) error {
+	q := zk.PathWatchRequest{Path: full, Watch: watch != nil}
 	return c.do(ctx, request{
 		op:     op,
 		record: q.Append,

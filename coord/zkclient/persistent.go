@@ -74,7 +74,7 @@ func (c *Client) removeWatch(ctx context.Context, full string, w *stayingWatcher
 	}
 	q := zk.WatchesRequest{Path: full, Type: zk.WatcherAny}
 	err := c.do(ctx, request{op: zk.OpRemoveWatches, record: q.Append})
-	if code := zk.Code(0); errors.As(err, &code) && code == zk.NoWatcher {
+	if errors.Is(err, ErrNoWatcher) {
 		return nil
 	}
 	return err

@@ -100,6 +100,8 @@ func sentinel(code zk.Code) error {
 		return ErrConnectionLoss
 	case zk.NoAuth:
 		return ErrNoAuth
+	case zk.NoWatcher:
+		return ErrNoWatcher
 	case zk.AuthFailed:
 		return ErrAuthFailed
 	case zk.Unimplemented:

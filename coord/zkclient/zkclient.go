@@ -34,6 +34,7 @@ var (
 	ErrNoAuth         = errors.New("no permission")
 	ErrAuthFailed     = errors.New("authentication failed")
 	ErrTooLarge       = errors.New("request is larger than jute.maxbuffer")
+	ErrNoWatcher      = errors.New("no such watch")
 )
 
 // Config says whom to talk to.
