@@ -35,9 +35,10 @@ func (r *Result) Page(w io.Writer) error {
 	page := struct {
 		*Result
 		Title, Properties string
+		Headlines         []headline
 		Figures           []figure
 		Tables            []table
-	}{Result: r, Title: r.title()}
+	}{Result: r, Title: r.title(), Headlines: r.headlines()}
 	for _, pic := range pics {
 		s, err := svg(pic.p)
 		if err != nil {
@@ -52,10 +53,8 @@ func (r *Result) Page(w io.Writer) error {
 		}
 	}
 	var lines []string
-	for _, a := range r.Advice {
-		if !a.Same {
-			lines = append(lines, a.Setting+"="+a.Value)
-		}
+	for _, a := range r.toSet() {
+		lines = append(lines, a.Setting+"="+a.Value)
 	}
 	page.Properties = strings.Join(lines, "\n")
 	return pageTemplate.Execute(w, page)

@@ -3,6 +3,7 @@ package disklab
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +17,10 @@ type Advice struct {
 	Setting string `json:"setting"`
 	Value   string `json:"value"` // as it is written in server.properties
 	// Same: Platter does so by itself on this disk; nothing has to be set.
-	Same bool   `json:"same"`
-	Why  string `json:"why"`
+	Same bool `json:"same"`
+	// Optional: it may be set by those who want what it gives; nothing is lost without.
+	Optional bool   `json:"optional,omitempty"`
+	Why      string `json:"why"`
 	// Cells are the names of those that it rests on.
 	Cells []string `json:"cells"`
 }
@@ -30,6 +33,20 @@ func (a Advice) Size() string {
 	}
 	return profile.Size(n)
 }
+
+// about is what the settings are, for those who see them for the first time.
+var about = map[string]string{
+	"log.flush.interval.messages":       "after how many records a log is synced, before they are acknowledged",
+	"spindle.cold.reads":                "whether consumers that have fallen behind take turns at the disk",
+	"spindle.cold.run.bytes":            "how much is read in one go for a consumer that has fallen behind",
+	"spindle.cold.depth":                "how many such reads are under way at once",
+	"spindle.grow.max.bytes":            "how far room is taken ahead for a log that grows",
+	"log.segment.bytes":                 "how long a log's file gets before the next one is begun",
+	"num.recovery.threads.per.data.dir": "how many logs are loaded at once when the broker starts",
+}
+
+// About is what the setting is.
+func (a Advice) About() string { return about[a.Setting] }
 
 // Unset is the value of a setting that is best left out.
 const Unset = "(unset)"
@@ -46,6 +63,16 @@ func Recommend(r *Result) (out []Advice) {
 			out = append(out, *a)
 		}
 	}
+	rank := func(a Advice) int {
+		switch {
+		case !a.Same && !a.Optional:
+			return 0
+		case a.Optional:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(out, func(a, b Advice) int { return rank(a) - rank(b) }) // what is to be done comes first
 	return out
 }
 
@@ -61,15 +88,15 @@ const cheapSync = 500 * time.Microsecond
 
 // adviseSync tells whether each append can be synced.
 func adviseSync(r *Result) *Advice {
-	c := r.find(func(c *Cell) bool { return c.Group == Syncs && c.Files == 1 && c.SizeBytes == small })
+	c := r.smallSync()
 	if c == nil {
 		return nil
 	}
 	a := &Advice{Setting: "log.flush.interval.messages", Cells: []string{c.Name}}
 	cost := c.each()
 	if cost <= cheapSync {
-		a.Value = "1"
-		a.Why = fmt.Sprintf("a sync costs %s on average (the slowest of a hundred %s), so every append can be synced before it is acknowledged, if you want no acknowledged record lost in a power cut; a partition then takes up to %s appends a second. Replicas alone may be enough: then leave it unset",
+		a.Value, a.Optional = "1", true
+		a.Why = fmt.Sprintf("a sync costs %s on average (the slowest of a hundred %s): every append can be synced before it is acknowledged, if you want no acknowledged record lost in a power cut. A partition then takes up to %s appends a second. Where replicas are enough for you, leave it unset",
 			span(cost), span(us(c.P99)), count(c.OpsPerSec))
 		return a
 	}
@@ -115,8 +142,7 @@ const (
 // adviseColdRun finds the run whose way there takes a tenth of its time: with a seconds to get there and b bytes a second
 // then, nine times a·b.
 func adviseColdRun(r *Result) *Advice {
-	one := r.device(Read, Random, small, 1)
-	seq := r.best(Read, Sequential)
+	one, seq := r.randomRead(), r.orderRead()
 	if one == nil || seq == nil {
 		return nil
 	}
@@ -130,7 +156,7 @@ func adviseColdRun(r *Result) *Advice {
 	d := r.defaults().ColdRunBytes
 	lost := func(n int64) float64 { return 100 * there / (there + float64(n)/seq.BytesPerSec) }
 	a := &Advice{Setting: "spindle.cold.run.bytes", Value: fmt.Sprint(run), Cells: []string{one.Name, seq.Name}}
-	a.Why = fmt.Sprintf("getting to a place takes %s, then %s flow: a run of %s spends %.0f%% of its time on the way, one of %s (what Platter takes on this kind of disk) %.0f%%",
+	a.Why = fmt.Sprintf("going to a place takes %s, and from there %s flow: a run of %s spends %.0f%% of its time on the way, one of %s (what Platter takes on this kind of disk) %.0f%%",
 		span(time.Duration(there*float64(time.Second))), rate(seq.BytesPerSec), profile.Size(run), lost(run), profile.Size(d), lost(d))
 	if run <= 2*d { // longer than needed does no harm, and half of it loses little
 		a.Value, a.Same = fmt.Sprint(d), true
@@ -138,11 +164,11 @@ func adviseColdRun(r *Result) *Advice {
 	return a
 }
 
-// best is the fastest cell of the device.
-func (r *Result) best(op, pattern string) (best *Cell) {
+// best is the fastest cell of a group.
+func (r *Result) best(g Group, op, pattern string) (best *Cell) {
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		if c.Group == Device && c.Op == op && c.Pattern == pattern && c.Ops > 0 && (best == nil || c.BytesPerSec > best.BytesPerSec) {
+		if c.Group == g && c.Op == op && c.Pattern == pattern && c.Ops > 0 && (best == nil || c.BytesPerSec > best.BytesPerSec) {
 			best = c
 		}
 	}

@@ -41,9 +41,12 @@ func (r *Result) Print(w io.Writer) error {
 	}
 	fmt.Fprintln(w, "\nSettings")
 	for _, a := range r.Advice {
-		mark := ""
-		if a.Same {
+		mark := "   <- set this"
+		switch {
+		case a.Same:
 			mark = "   (as it is; need not be set)"
+		case a.Optional:
+			mark = "   (if you want it)"
 		}
 		value := "=" + a.Value
 		if a.Value == Unset {
@@ -52,7 +55,11 @@ func (r *Result) Print(w io.Writer) error {
 		if size := a.Size(); size != "" {
 			value += " (" + size + ")"
 		}
-		fmt.Fprintf(w, "  %s%s%s\n      %s.\n", a.Setting, value, mark, a.Why)
+		fmt.Fprintf(w, "  %s%s%s\n", a.Setting, value, mark)
+		if about := a.About(); about != "" {
+			fmt.Fprintf(w, "      %s\n", about)
+		}
+		fmt.Fprintf(w, "      because %s.\n", a.Why)
 	}
 	for _, g := range Groups {
 		if err := r.printGroup(w, g); err != nil {

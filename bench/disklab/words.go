@@ -63,6 +63,26 @@ const (
 	memoryOps = 50_000 // at least: faster than flash answers
 )
 
+// randomRead and orderRead are what reading is judged by: the device itself, and where that cannot be had, what the page cache gives of it.
+func (r *Result) randomRead() *Cell {
+	if c := r.device(Read, Random, small, 1); c != nil {
+		return c
+	}
+	return r.find(func(c *Cell) bool { return c.Group == Cached && c.Op == Read && c.Pattern == Random })
+}
+
+func (r *Result) orderRead() *Cell {
+	if c := r.best(Device, Read, Sequential); c != nil {
+		return c
+	}
+	return r.best(Cached, Read, Sequential)
+}
+
+// smallSync is an append of 4 KiB and its sync.
+func (r *Result) smallSync() *Cell {
+	return r.find(func(c *Cell) bool { return c.Group == Syncs && c.Files == 1 && c.SizeBytes == small })
+}
+
 // Verdict says in plain words what kind of disk was seen: first how it behaves, then what it is good for.
 func Verdict(r *Result) (lines []string) {
 	add := func(format string, args ...any) {
@@ -72,18 +92,17 @@ func Verdict(r *Result) (lines []string) {
 		}
 		lines = append(lines, s)
 	}
-	one, seq := r.device(Read, Random, small, 1), r.best(Read, Sequential)
-	if one != nil && seq != nil {
+	if one, seq := r.randomRead(), r.orderRead(); one != nil && seq != nil {
 		add("%s", r.kindSeen(one))
 		factor := seq.BytesPerSec / one.BytesPerSec
 		add("In order it reads %s; 4 KiB at a time at random %s (%s reads a second). That is a factor of %s: %s",
 			rate(seq.BytesPerSec), rate(one.BytesPerSec), count(one.OpsPerSec), count(factor), soWhat(factor))
 	}
-	if w, s := r.device(Write, Random, small, 1), r.best(Write, Sequential); w != nil && s != nil {
+	if w, s := r.device(Write, Random, small, 1), r.best(Device, Write, Sequential); w != nil && s != nil {
 		add("In order it writes %s; 4 KiB at a time at random %s (%s writes a second): a factor of %s.", rate(s.BytesPerSec), rate(w.BytesPerSec),
 			count(w.OpsPerSec), count(s.BytesPerSec/w.BytesPerSec))
 	}
-	if c := r.find(func(c *Cell) bool { return c.Group == Syncs && c.Files == 1 && c.SizeBytes == small }); c != nil {
+	if c := r.smallSync(); c != nil {
 		word := "too dear for every append; Platter does not sync on the way of a request unless it is told to"
 		switch cost := c.each(); {
 		case cost < 50*time.Microsecond:
@@ -93,17 +112,22 @@ func Verdict(r *Result) (lines []string) {
 		}
 		add("A sync costs %s on average (one in a hundred more than %s): %s.", span(c.each()), span(us(c.P99)), word)
 	}
-	if n, one, many := r.carries(); n > 0 {
-		add("It carries at least %d partitions that grow side by side: so many files at once write %s, one file alone %s.", n, rate(many), rate(one))
-	} else if one > 0 {
-		add("Many files that grow side by side cost throughput even at 4 of them: one file alone writes %s, four %s.", rate(one), rate(many))
+	switch n, one, many, next := r.carries(); {
+	case n > 0 && next == nil:
+		add("It carries %s partitions that grow side by side, as many as were tried: so many files at once write %s, one file alone %s.",
+			count(float64(n)), rate(many), rate(one))
+	case n > 0:
+		add("It carries %s partitions that grow side by side: so many files at once write %s, one file alone %s. At %s it is %s.",
+			count(float64(n)), rate(many), rate(one), count(float64(next.Files)), rate(next.BytesPerSec))
+	case one > 0 && next != nil:
+		add("Many files that grow side by side cost throughput even at %d of them: one file alone writes %s, so many %s.", next.Files, rate(one), rate(next.BytesPerSec))
 	}
 	return lines
 }
 
-// carries finds up to how many growing files keep four fifths of one file's rate. n is 0 where even the fewest do not;
-// then many is theirs.
-func (r *Result) carries() (n int, one, many float64) {
+// carries finds up to how many growing files keep four fifths of one file's rate, what they give, and the first cell beyond
+// that, nil where there is none. n is 0 where even the fewest do not.
+func (r *Result) carries() (n int, one, many float64, next *Cell) {
 	for i := range r.Cells {
 		c := &r.Cells[i]
 		if c.Group != Growing || c.SyncEach || c.Ops == 0 {
@@ -113,37 +137,72 @@ func (r *Result) carries() (n int, one, many float64) {
 		case c.Files == 1:
 			one = c.BytesPerSec
 		case c.BytesPerSec >= 0.8*one && one > 0:
-			n, many = c.Files, c.BytesPerSec
-		case n == 0 && many == 0:
-			many = c.BytesPerSec
+			n, many, next = c.Files, c.BytesPerSec, nil
+		case next == nil:
+			next = c
 		}
 	}
-	return n, one, many
+	return n, one, many, next
+}
+
+// kind is what a disk behaves like.
+type kind int
+
+const (
+	asMemory kind = iota
+	asFlash
+	asSlow
+	asArms
+	asArm
+)
+
+var kindNames = [...]string{"memory", "flash", "slow or throttled", "several spinning disks", "one spinning disk"}
+
+// behaves judges by one read of 4 KiB at a time at random, and by how much more 32 at once are; gain is 0 where that was not measured.
+func (r *Result) behaves(one *Cell) (k kind, gain float64) {
+	if many := r.device(Read, Random, small, 32); many != nil && one.Group == Device {
+		gain = many.OpsPerSec / one.OpsPerSec
+	}
+	switch ops := one.OpsPerSec; {
+	case ops >= memoryOps:
+		return asMemory, gain
+	case ops >= flashOps:
+		return asFlash, gain
+	case ops >= armOps:
+		return asSlow, gain
+	case gain > 3.5:
+		return asArms, gain
+	}
+	return asArm, gain
 }
 
 // kindSeen says how the disk behaves, and what the kernel says that it is.
-func (r *Result) kindSeen(one *Cell) string {
-	gain := 1.0
-	if many := r.device(Read, Random, small, 32); many != nil {
-		gain = many.OpsPerSec / one.OpsPerSec
-	}
-	seen := ""
-	switch ops := one.OpsPerSec; {
-	case ops >= memoryOps:
+func (r *Result) kindSeen(one *Cell) (seen string) {
+	k, gain := r.behaves(one)
+	switch k {
+	case asMemory:
 		seen = "It answers as fast as memory: a RAM disk, or a cache before the disk (a host's, a controller's) that holds all that was measured"
-	case ops >= flashOps:
-		seen = fmt.Sprintf("It behaves like flash: any place is as near as another, and 32 reads at once give %.1f times as many as one", gain)
-	case ops >= armOps:
+	case asFlash:
+		seen = "It behaves like flash: any place is as near as another"
+	case asSlow:
 		seen = "It behaves like flash behind a network, or a slow or throttled virtual disk: no arm has to move, but each operation takes its time"
-	case gain > 3.5:
-		seen = fmt.Sprintf("It behaves like several spinning disks together: one read at random takes an arm's time, but 32 at once give %.1f times as many", gain)
-	default:
-		seen = fmt.Sprintf("It behaves like one spinning disk: each place elsewhere costs about %s of moving and waiting for the platter, and 32 reads at once give only %.1f times as many", span(us(one.P50)), gain)
+	case asArms:
+		return fmt.Sprintf("It behaves like several spinning disks together: one read at random takes an arm's time, but 32 at once give %.1f times as many", gain) + r.source()
+	case asArm:
+		seen = fmt.Sprintf("It behaves like one spinning disk: each place elsewhere costs about %s of moving and waiting for the platter", span(us(one.P50)))
 	}
+	if only := map[bool]string{true: " only"}[k == asArm]; gain > 0 && k != asMemory {
+		seen += fmt.Sprintf("; 32 reads at once give%s %.1f times as many", only, gain)
+	}
+	return seen + r.source()
+}
+
+// source is who says so.
+func (r *Result) source() string {
 	if r.Modelled {
-		return seen + ". It is a model: " + r.On + "."
+		return ". It is a model: " + r.On + "."
 	}
-	return seen + fmt.Sprintf(". The kernel says: %s.", r.Profile)
+	return fmt.Sprintf(". The kernel says: %s.", r.Profile)
 }
 
 func soWhat(factor float64) string {
