@@ -15,9 +15,10 @@ import (
 // Like nodes, children and its buckets belong to a generation: of an earlier one they may be shared with a
 // Capture. Nil is none at all.
 type children struct {
-	gen     uint64
-	count   int
-	buckets []bucket
+	gen       uint64
+	count     int
+	nameBytes int // of all names together
+	buckets   []bucket
 }
 
 // bucket has no order. Its slice is shared with a Capture until gen is the tree's.
@@ -44,6 +45,13 @@ func (c *children) len() int {
 		return 0
 	}
 	return c.count
+}
+
+func (c *children) allNameBytes() int {
+	if c == nil {
+		return 0
+	}
+	return c.nameBytes
 }
 
 // index is the bucket of a hash: of a round's buckets, some are split already.
@@ -93,6 +101,7 @@ func (c *children) put(gen uint64, n *node) *children {
 		return c
 	}
 	b.add(slot{hash, n})
+	c.nameBytes += len(n.name)
 	if c.count++; c.count > bucketFill*len(c.buckets) {
 		c.split()
 	}
@@ -124,6 +133,7 @@ func (c *children) remove(gen uint64, name string) *children {
 	b.slots[at] = b.slots[last]
 	b.slots[last] = slot{}
 	b.slots = b.slots[:last]
+	c.nameBytes -= len(name)
 	if c.count--; c.count < bucketFill*len(c.buckets)/4 && len(c.buckets) > 1 {
 		c.merge()
 	}
@@ -169,7 +179,7 @@ func (c *children) own(gen uint64) *children {
 	case c.gen == gen:
 		return c
 	}
-	return &children{gen: gen, count: c.count, buckets: slices.Clone(c.buckets)}
+	return &children{gen: gen, count: c.count, nameBytes: c.nameBytes, buckets: slices.Clone(c.buckets)}
 }
 
 func (c *children) ownBucket(i int) *bucket {

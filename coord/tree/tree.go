@@ -133,6 +133,16 @@ func (t *Tree) Children(path string, who []zk.ID) (iter.Seq[string], zk.Stat, zk
 	return n.children.names(), n.stat(), zk.OK
 }
 
+// ChildrenBytes is about what Children will give on the wire: 0 of a missing node.
+func (t *Tree) ChildrenBytes(path string) int64 {
+	n := t.find(path)
+	if n == nil {
+		return 0
+	}
+	const lengthBytes = 4
+	return int64(n.children.allNameBytes() + lengthBytes*n.children.len())
+}
+
 // AllChildrenNumber is how many nodes there are below path.
 func (t *Tree) AllChildrenNumber(path string, who []zk.ID) (int, zk.Code) {
 	n, code := t.readable(path, zk.PermRead, who)

@@ -17,7 +17,8 @@ const (
 	// outstandingMax bounds a connection's requests that wait for the committer.
 	outstandingMax = 1000
 	// outBytesSoft makes the reader send before it goes on; outBytesMax, which only events and reads
-	// behind writes can reach, ends a connection whose client does not read.
+	// behind writes can reach, ends a connection whose client does not read. One answer alone may be longer
+	// (answerBytesMax).
 	outBytesSoft = 64 << 10
 	outBytesMax  = 32 << 20
 	// backlogBytesMin is from where on a connection's output counts as a backlog; together they may be
@@ -179,18 +180,10 @@ func (c *conn) frame(body func([]byte) []byte) {
 	before := len(c.out)
 	c.out = zk.AppendFrame(c.out, body)
 	c.stats.replied(len(c.out) - before - 4)
-	if len(c.out) > backlogBytesMin && c.overdrawn() {
+	if len(c.out) > backlogBytesMin && c.overdrawn(before) {
 		c.server.log.Warn("coordinator: connection closed: more answers than its client reads", "peer", c.nc.RemoteAddr(), "bytes", len(c.out))
 		c.closeLocked()
 	}
-}
-
-// overdrawn counts a long output into the backlog of all, and reports whether it, or that, is too much.
-func (c *conn) overdrawn() bool {
-	n := int64(len(c.out))
-	all := c.server.backlog.Add(n - c.counted)
-	c.counted = n
-	return n > outBytesMax || all > backlogBytesMax
 }
 
 func (c *conn) event(typ zk.EventType, path string) {

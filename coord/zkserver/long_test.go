@@ -1,9 +1,13 @@
 package zkserver
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"platter/coord/zk"
+	"platter/io/buf"
+	ioconn "platter/io/conn"
 	"platter/io/memdisk"
 )
 
@@ -54,4 +58,72 @@ func TestMultiReadBomb(t *testing.T) {
 	p.nc.Write(p.frame(zk.OpMultiRead, bomb.Append(nil)))
 	closed(t, p)
 	alive(t, s)
+}
+
+// TestLongList: the names of a node's children are given however long they are together, and when nobody reads them they
+// cost little but the connection: the room for them is taken once.
+func TestLongList(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk"})
+	p := open(t, s, 10_000)
+	p.frames = ioconn.NewFrameReader(t.Context(), p.nc, ioconn.FrameConfig{Pool: buf.New(64 << 20), BytesMax: 64 << 20})
+	const children, nameBytes = 450, 80_000 // 36 MB
+	name := strings.Repeat("n", nameBytes)
+	call := func(op zk.Op, body []byte) {
+		t.Helper()
+		if h, _ := p.call(t, op, body); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+	}
+	call(zk.OpCreate, createBody("/many", nil, 0))
+	for range children / 10 {
+		var q zk.MultiRequest
+		for range 10 {
+			q.Ops = append(q.Ops, zk.MultiOp{Op: zk.OpCreate, Create: zk.CreateRequest{
+				Path: "/many/" + name, ACL: zk.WorldAnyone(), Flags: zk.FlagSequential,
+			}})
+		}
+		call(zk.OpMulti, q.Append(nil))
+	}
+	list := func() {
+		h, d := p.call(t, zk.OpGetChildren2, pathBody("/many", false))
+		var r zk.GetChildrenResponse
+		if r.Decode(d, zk.OpGetChildren2); h.Err != zk.OK || d.Err() != nil || len(r.Names) != children || r.Stat.NumChildren != children {
+			t.Fatal(h, d.Err(), len(r.Names))
+		}
+	}
+	list()
+	// Behind a write the committer makes it.
+	p.nc.Write(append(p.frame(zk.OpSetData, setBody("/many", nil, -1)), p.frame(zk.OpGetChildren, pathBody("/many", false))...))
+	for range 2 {
+		if h, _ := p.next(t); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+	}
+	// Many who ask and do not read: some of them are closed, and the others have their answers.
+	idle := make([]*peer, 6)
+	for i := range idle {
+		idle[i] = open(t, s, 60_000)
+		request := idle[i].frame(zk.OpGetChildren, pathBody("/many", false))
+		idle[i].nc.Write(append(request, request...))
+	}
+	eventually(t, func() bool { return s.backlog.Load() > 0 })
+	if most := int64(backlogBytesMax + answerBytesMax); s.backlog.Load() > most {
+		t.Fatalf("%d bytes wait, %d may", s.backlog.Load(), most)
+	}
+	alive(t, s)
+	for _, x := range idle {
+		x.nc.Close()
+	}
+	eventually(t, func() bool { return s.backlog.Load() == 0 })
+	list()
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(60 * time.Second); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not come to be within a minute")
+		}
+	}
 }

@@ -75,7 +75,6 @@ func (r *reader) answer(code zk.Code, record func([]byte) []byte) bool {
 
 // answerBytes is about how long the answer to a read will be. Those that cannot be told wait alone.
 func (s *Server) answerBytes(q *request) int64 {
-	const nameBytes = 32
 	switch q.Op {
 	case zk.OpMultiRead, zk.OpGetEphemerals:
 		return heldBytesMax
@@ -84,11 +83,11 @@ func (s *Server) answerBytes(q *request) int64 {
 		path := d.Path()
 		s.mu.RLock()
 		defer s.mu.RUnlock()
-		st, _ := s.tree.Exists(path)
 		if q.Op == zk.OpGetData {
+			st, _ := s.tree.Exists(path)
 			return int64(st.DataLength)
 		}
-		return int64(st.NumChildren) * nameBytes
+		return s.tree.ChildrenBytes(path)
 	}
 	return 0
 }
@@ -140,6 +139,9 @@ func (r *reader) getChildren() bool {
 		return false
 	}
 	names, st, code := r.s.tree.Children(q.Path, r.q.who)
+	if code == zk.OK && !r.c.reserve(r.s.tree.ChildrenBytes(q.Path)) {
+		return true
+	}
 	bytes := 0
 	r.answer(code, func(b []byte) []byte {
 		b = zk.AppendInt32(b, st.NumChildren)
@@ -180,20 +182,20 @@ func (r *reader) sync() bool {
 }
 
 // multiRead answers each read as if it stood alone. At an operation that is no read it ends, and what came
-// before is sent with the error. It also ends beyond what a connection's output may be, which costs the connection:
-// some bytes of request ask for a megabyte of data, as often as they fit into a frame.
+// before is sent with the error. Beyond what a connection's output may be it costs the connection: some bytes of
+// request ask for a megabyte of data, as often as they fit into a frame.
 func (r *reader) multiRead() bool {
 	var q zk.MultiReadRequest
 	if q.Decode(&r.d); r.d.Err() != nil {
 		return false
 	}
+	if !r.c.reserve(r.multiBytes(q.Ops)) {
+		return true
+	}
 	r.c.frame(func(b []byte) []byte {
 		at := len(b)
 		b = r.head.Append(b)
 		for i := range q.Ops {
-			if len(b)-at > outBytesMax {
-				break
-			}
 			o := &q.Ops[i]
 			if o.Op != zk.OpGetData && o.Op != zk.OpGetChildren {
 				failed := r.head
@@ -206,6 +208,20 @@ func (r *reader) multiRead() bool {
 		return zk.AppendMultiEnd(b)
 	})
 	return true
+}
+
+// multiBytes is about how long the answer to several reads will be.
+func (r *reader) multiBytes(ops []zk.MultiReadOp) (bytes int64) {
+	for i := range ops {
+		switch ops[i].Op {
+		case zk.OpGetData:
+			st, _ := r.s.tree.Exists(ops[i].Path)
+			bytes += int64(st.DataLength)
+		case zk.OpGetChildren:
+			bytes += r.s.tree.ChildrenBytes(ops[i].Path)
+		}
+	}
+	return bytes
 }
 
 // readOne adds one read's result. A wish for a watch is passed over, as in ZooKeeper.
@@ -246,10 +262,15 @@ func (r *reader) ephemerals() bool {
 	}
 	all := strings.TrimSpace(prefix) == "" || strings.TrimSpace(prefix) == "/"
 	var paths []string
+	bytes := int64(0)
 	for p := range r.s.tree.Ephemerals(r.c.session.id) {
 		if all || strings.HasPrefix(p, prefix) {
 			paths = append(paths, p)
+			bytes += int64(4 + len(p))
 		}
+	}
+	if !r.c.reserve(bytes) {
+		return true
 	}
 	return r.answer(zk.OK, func(b []byte) []byte { return zk.AppendStrings(b, paths) })
 }
