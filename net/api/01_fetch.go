@@ -46,8 +46,9 @@ type fetch struct {
 	cut     bool  // partitions were left out for want of pins
 	noted   bool  // what a follower has was told to the replicas
 	session *session
-	wants   []sessionPart // the session's partitions, one for each part
-	fresh   bool          // a session is wanted
+	wants   []*sessionPart // the session's partitions, one for each part
+	due     []*sessionPart // used again
+	fresh   bool           // a session is wanted
 	release func()
 }
 
@@ -61,6 +62,7 @@ type fetchPart struct {
 	state     replica.State
 	read      commitlog.Read
 	pinned    bool // read is to be released
+	again     bool // it moved while the fetch waited: the session's next request has to look at it
 	diverging wire.EpochEnd
 }
 
@@ -78,7 +80,7 @@ func (h *Handler) fetch(c call) (*frame.Reply, error) {
 	}
 	f.resp.Reset()
 	var code Code
-	if f.session, f.wants, f.fresh, code = h.sessions.open(f.req, c.Version, h.Clock.NowMs()); code != None {
+	if f.session, f.fresh, code = h.sessions.open(c, f.req, h.Clock.NowMs()); code != None {
 		f.resp.ErrorCode = h.count(c, code)
 		return f.reply(), nil
 	}
@@ -95,19 +97,19 @@ func (h *Handler) fetch(c call) (*frame.Reply, error) {
 		f.wait()
 	}
 	f.respond()
-	if f.fresh {
+	switch {
+	case f.session != nil:
+		f.session.leave()
+	case f.fresh:
 		f.begin()
 	}
 	return f.reply(), nil
 }
 
-// find looks up the partitions: the session's, or those that the request names.
+// find looks up the partitions: those of the session that are due, or those that the request names.
 func (f *fetch) find() {
 	if f.session != nil {
-		for i := range f.wants {
-			w := &f.wants[i]
-			f.add(w.key.topic, w.key.id, &w.want)
-		}
+		f.takeDue()
 		return
 	}
 	for i := range f.req.Topics {
@@ -119,7 +121,12 @@ func (f *fetch) find() {
 }
 
 func (f *fetch) add(topic string, id store.UUID, q *wire.FetchPartition) {
-	part := fetchPart{q: q, topic: topic}
+	f.parts = append(f.parts, fetchPart{q: q})
+	f.lookUp(&f.parts[len(f.parts)-1], topic, id)
+}
+
+func (f *fetch) lookUp(part *fetchPart, topic string, id store.UUID) {
+	part.topic, part.from, part.err = topic, nil, nil
 	if f.c.Version >= 13 {
 		known, ok := f.h.topicName(id)
 		if part.topic, part.id = known, id; !ok {
@@ -127,18 +134,17 @@ func (f *fetch) add(topic string, id store.UUID, q *wire.FetchPartition) {
 		}
 	}
 	if part.err == nil {
-		part.from, part.err = f.h.leader(store.TP{Topic: part.topic, Partition: q.Partition})
+		part.from, part.err = f.h.leader(store.TP{Topic: part.topic, Partition: part.q.Partition})
 	}
-	f.parts = append(f.parts, part)
 }
 
 // read reads all partitions anew, within the request's bounds. With more partitions than one fetch may
-// pin files of, each read starts at another one, so that none is always the last.
+// pin files of, each read starts at another one, so that none is always the last; a session has its own order.
 func (f *fetch) read() {
 	f.unpin()
 	left := min(int64(max(f.req.MaxBytes, 0)), f.h.Config.Int64("fetch.max.bytes"))
 	first, start := true, 0
-	if int64(len(f.parts)) > f.h.pins.each {
+	if f.session == nil && int64(len(f.parts)) > f.h.pins.each {
 		start = int(f.h.pins.turn.Add(1) % uint64(len(f.parts)))
 	}
 	for i := range f.parts {
@@ -251,7 +257,7 @@ func (f *fetch) note(part *fetchPart) {
 
 // satisfied says whether there is enough to answer with.
 func (f *fetch) satisfied() bool {
-	if len(f.parts) == 0 || f.req.MaxWaitMs <= 0 {
+	if f.req.MaxWaitMs <= 0 || len(f.parts) == 0 && (f.session == nil || len(f.session.at) == 0) {
 		return true
 	}
 	size := int64(0)
@@ -284,6 +290,11 @@ func (f *fetch) limit(part *fetchPart) int64 {
 func (f *fetch) wait() {
 	f.h.Metrics.WaitingFetches.Inc()
 	defer f.h.Metrics.WaitingFetches.Dec()
+	over := f.h.Clock.After(time.Duration(f.req.MaxWaitMs) * time.Millisecond)
+	if f.session != nil {
+		f.waitForNews(over)
+		return
+	}
 	w := replica.NewWaiter()
 	for i := range f.parts {
 		f.parts[i].from.Watch(w)
@@ -293,7 +304,6 @@ func (f *fetch) wait() {
 			f.parts[i].from.Unwatch(w)
 		}
 	}()
-	over := f.h.Clock.After(time.Duration(f.req.MaxWaitMs) * time.Millisecond)
 	for {
 		// Once more after Watch: what came between the last read and it gave no signal.
 		begin := f.h.Clock.Now()
@@ -396,7 +406,8 @@ func (f *fetch) free() {
 		clear(f.resp.Topics[i].Partitions)
 	}
 	f.h, f.c, f.req, f.iso, f.noted, f.parts = nil, call{}, nil, 0, false, f.parts[:0]
-	f.session, f.wants, f.fresh = nil, nil, false
+	clear(f.wants)
+	f.session, f.wants, f.fresh = nil, f.wants[:0], false
 	if cap(f.parts) <= partsKept {
 		fetches.Put(f)
 	}

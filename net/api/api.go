@@ -53,6 +53,8 @@ type Partition interface {
 	Read(offset, maxBytes int64, iso replica.Isolation, currentEpoch int32, atLeastOne bool) (commitlog.Read, replica.State, error)
 	Watch(*replica.Waiter)
 	Unwatch(*replica.Waiter)
+	Listen(replica.Listener)
+	Unlisten(replica.Listener)
 	Advance()
 	Log() *commitlog.Log
 	Diverges(lastEpoch int32, offset int64) (epoch int32, endOffset int64, known bool)

@@ -53,6 +53,16 @@ func (c *Core) Fetched(f Fetch) (Work, error) {
 	return w, nil
 }
 
+// Heard tells that a follower had all that the leader had until nowMs, as its fetches then showed without naming the
+// partition: nothing had moved in it. It counts only if the follower's last Fetched was at the leader's end.
+func (c *Core) Heard(broker int32, brokerEpoch, nowMs int64) {
+	p := c.peer(broker)
+	if c.role != Leader || p == nil || p.brokerEpoch != brokerEpoch || p.end < 0 || p.end < p.lastFetchEnd {
+		return
+	}
+	p.caughtUpMs, p.lastFetchMs = max(p.caughtUpMs, nowMs), max(p.lastFetchMs, nowMs)
+}
+
 // Tick looks for members that have been behind for longer than replica.lag.time.max.ms.
 func (c *Core) Tick(nowMs int64) Work {
 	if c.role != Leader || c.proposed != nil {

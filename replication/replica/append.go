@@ -95,7 +95,7 @@ func (o *op) written(a commitlog.Appended) {
 	if own {
 		o.done(o.result)
 	}
-	r.watchers.signal()
+	r.signal(false)
 }
 
 // admit says whether a written op is done at once, and lets it wait otherwise. Called under mu.

@@ -11,7 +11,7 @@ import (
 func (r *Replica) Assign(a core.Assignment, nowMs int64) error {
 	ready, err := r.assign(a, nowMs)
 	finish(ready)
-	r.watchers.signal()
+	r.signal(false)
 	return err
 }
 
@@ -66,7 +66,7 @@ func (r *Replica) assign(a core.Assignment, nowMs int64) ([]*op, error) {
 // watermark gets ErrNotLeader. When it returns no append is on its way to the log.
 func (r *Replica) Stop() {
 	finish(r.stop())
-	r.watchers.signal()
+	r.signal(false)
 }
 
 func (r *Replica) stop() []*op {
@@ -111,7 +111,7 @@ func (r *Replica) takeMinISR() {
 	r.mu.Unlock()
 	r.assigning.Unlock()
 	finish(ready)
-	r.watchers.signal()
+	r.signal(false)
 }
 
 // Advance looks at the log's ends again: after a sync in the background, a trim, retention.
@@ -126,5 +126,5 @@ func (r *Replica) Advance() {
 	}))
 	r.mu.Unlock()
 	finish(ready)
-	r.watchers.signal()
+	r.signal(false)
 }

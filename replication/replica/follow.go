@@ -125,7 +125,7 @@ func (r *Replica) following(at Position, f func() error) error {
 	}
 	err := f()
 	r.assigning.Unlock()
-	r.watchers.signal()
+	r.signal(false)
 	return err
 }
 
@@ -159,13 +159,14 @@ func (r *Replica) FollowerFetched(f core.Fetch) error {
 	r.propose(w)
 	finish(ready)
 	if w.Moved {
-		r.watchers.signal()
+		r.signal(true)
 	}
 	return err
 }
 
 // Tick looks for followers that lag for longer than replica.lag.time.max.ms.
 func (r *Replica) Tick(nowMs int64) {
+	r.heard(r.listening())
 	r.mu.Lock()
 	w := r.core.Tick(nowMs)
 	r.mu.Unlock()
@@ -226,7 +227,7 @@ func (r *Replica) answer(event func() core.Work) {
 	r.mu.Unlock()
 	r.assigning.Unlock()
 	finish(ready)
-	r.watchers.signal()
+	r.signal(false)
 }
 
 // InSync is the replica's place in the cluster: in-sync set and all replicas, as last told.

@@ -122,7 +122,7 @@ func fetched(t *testing.T, r *Replica, offset int64) {
 		t.Fatal(err)
 	}
 	finish(ready)
-	r.watchers.signal()
+	r.signal(false)
 }
 
 // outcome is what an append came to: "-" while it is under way.

@@ -211,7 +211,7 @@ func TestWatch(t *testing.T) {
 	}
 	r.Unwatch(w)
 	r.Unwatch(w)
-	r.watchers.signal()
+	r.signal(false)
 	if signalled() {
 		t.Error("signal after Unwatch")
 	}

@@ -26,7 +26,8 @@ func (w *waits) takeBelow(highWatermark int64) []*op {
 		return nil
 	}
 	out := slices.Clone(w.ops[:n])
-	w.ops = slices.Delete(w.ops, 0, n)
+	clear(w.ops[:n])
+	w.ops = w.ops[n:] // those behind stay where they are: there may be many
 	return out
 }
 

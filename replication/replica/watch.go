@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -14,16 +15,58 @@ type Waiter struct{ C chan struct{} }
 // NewWaiter makes a Waiter.
 func NewWaiter() *Waiter { return &Waiter{C: make(chan struct{}, 1)} }
 
+// Listener is told of a replica's next move, once: for who keeps a list of what has moved, however many replicas there
+// are. To miss nothing: Listen, then look at the state.
+type Listener interface {
+	// Moved must neither block nor call the replica. watermark says that nothing moved but the high watermark.
+	Moved(watermark bool)
+	// Follower is whose fetches the listener stands for, nil of a consumer's. As long as it listens, each of them says
+	// that the follower has all that is here.
+	Follower() *Follower
+}
+
+// Follower is a follower that fetches many partitions and does not name those in which nothing moves.
+type Follower struct {
+	Broker  int32
+	Epoch   int64        // its registration
+	HeardMs atomic.Int64 // when it last fetched
+}
+
 // watchers are those who wait for one replica.
 type watchers struct {
 	count atomic.Int64 // so that a signal with nobody there costs one load
 	mu    sync.Mutex
 	set   map[*Waiter]struct{}
+	once  []Listener
 }
 
 // Watch adds w; Unwatch removes it.
 func (r *Replica) Watch(w *Waiter)   { r.watchers.add(w) }
 func (r *Replica) Unwatch(w *Waiter) { r.watchers.remove(w) }
+
+// Listen adds l until the next move; Unlisten removes it.
+func (r *Replica) Listen(l Listener) {
+	ws := &r.watchers
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if !slices.Contains(ws.once, l) {
+		ws.once = append(ws.once, l)
+		ws.recount()
+	}
+}
+
+// Unlisten removes l.
+func (r *Replica) Unlisten(l Listener) {
+	ws := &r.watchers
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	if i := slices.Index(ws.once, l); i >= 0 {
+		ws.once = slices.Delete(ws.once, i, i+1)
+		ws.recount()
+	}
+}
+
+func (ws *watchers) recount() { ws.count.Store(int64(len(ws.set) + len(ws.once))) }
 
 func (ws *watchers) add(w *Waiter) {
 	ws.mu.Lock()
@@ -31,18 +74,20 @@ func (ws *watchers) add(w *Waiter) {
 		ws.set = make(map[*Waiter]struct{})
 	}
 	ws.set[w] = struct{}{}
-	ws.count.Store(int64(len(ws.set)))
+	ws.recount()
 	ws.mu.Unlock()
 }
 
 func (ws *watchers) remove(w *Waiter) {
 	ws.mu.Lock()
 	delete(ws.set, w)
-	ws.count.Store(int64(len(ws.set)))
+	ws.recount()
 	ws.mu.Unlock()
 }
 
-func (ws *watchers) signal() {
+// signal tells who waits that the replica has moved. No lock is held.
+func (r *Replica) signal(watermark bool) {
+	ws := &r.watchers
 	if ws.count.Load() == 0 {
 		return
 	}
@@ -53,5 +98,42 @@ func (ws *watchers) signal() {
 		default:
 		}
 	}
+	var room [4]Listener
+	told := append(room[:0], ws.once...)
+	clear(ws.once)
+	ws.once = ws.once[:0]
+	ws.recount()
 	ws.mu.Unlock()
+	if len(told) == 0 {
+		return
+	}
+	r.heard(told)
+	for _, l := range told {
+		l.Moved(watermark)
+	}
+}
+
+// heard notes until when followers that listened had everything.
+func (r *Replica) heard(ls []Listener) {
+	if !slices.ContainsFunc(ls, func(l Listener) bool { return l.Follower() != nil }) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range ls {
+		if f := l.Follower(); f != nil {
+			r.core.Heard(f.Broker, f.Epoch, f.HeardMs.Load())
+		}
+	}
+}
+
+// listening are those who would be told of the next move.
+func (r *Replica) listening() []Listener {
+	ws := &r.watchers
+	if ws.count.Load() == 0 {
+		return nil
+	}
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	return slices.Clone(ws.once)
 }
