@@ -43,12 +43,16 @@ const (
 
 // Fetch implements follow.Leaders.
 func (p Leaders) Fetch(ctx context.Context, leader int32, n int, r *follow.Request) ([]follow.Given, error) {
+	found, ok := p.sessions.Load(laneKey{leader, fetchLane(n)})
+	if !ok {
+		found, _ = p.sessions.LoadOrStore(laneKey{leader, fetchLane(n)}, &session{})
+	}
+	s := found.(*session)
 	to, err := p.broker(leader)
 	if err != nil {
+		s.reset()
 		return nil, err
 	}
-	found, _ := p.sessions.LoadOrStore(laneKey{leader, fetchLane(n)}, &session{})
-	s := found.(*session)
 	for {
 		resp, err := p.fetch(ctx, to, n, s, r)
 		if err != nil {
@@ -63,7 +67,7 @@ func (p Leaders) Fetch(ctx context.Context, leader int32, n int, r *follow.Reque
 			s.reset()
 			return nil, &Unreachable{leader, errorOf(resp.ErrorCode)}
 		default:
-			given, err := givenTo(r, resp, incremental)
+			given, err := s.answer(resp)
 			if err != nil {
 				s.reset()
 				return nil, &Unreachable{leader, err}
@@ -85,31 +89,6 @@ func (p Leaders) fetch(ctx context.Context, to cluster.Broker, n int, s *session
 		return nil, err
 	}
 	return answer.(*kmsg.FetchResponse), nil
-}
-
-// givenTo puts an answer in the order of the question. Of a session, what is not there is unchanged.
-func givenTo(r *follow.Request, resp *kmsg.FetchResponse, incremental bool) ([]follow.Given, error) {
-	answers := make(map[sentKey]*kmsg.FetchResponseTopicPartition, len(r.Partitions))
-	for i := range resp.Topics {
-		t := &resp.Topics[i]
-		for j := range t.Partitions {
-			answers[sentKey{t.TopicID, t.Partitions[j].Partition}] = &t.Partitions[j]
-		}
-	}
-	given := make([]follow.Given, len(r.Partitions))
-	for i := range r.Partitions {
-		w := &r.Partitions[i]
-		q := answers[sentKey{w.TopicID, w.TP.Partition}]
-		switch {
-		case q != nil:
-			given[i] = givenOf(q)
-		case incremental:
-			given[i].Unchanged = true
-		default:
-			return nil, fmt.Errorf("Fetch: no answer for %s", w.TP)
-		}
-	}
-	return given, nil
 }
 
 func givenOf(q *kmsg.FetchResponseTopicPartition) follow.Given {

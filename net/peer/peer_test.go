@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strconv"
@@ -326,36 +327,35 @@ func TestFetchSession(t *testing.T) {
 		w.At.Offset = offset
 		return w
 	}
-	fetch := func(ws ...follow.Wanted) string {
+	fetch := func(changed []int, ws ...follow.Wanted) string {
 		t.Helper()
-		given, err := leaders.Fetch(t.Context(), 2, 0, &follow.Request{Partitions: ws})
-		if err != nil || len(given) != len(ws) {
-			t.Fatalf("%v, %v", given, err)
+		given, err := leaders.Fetch(t.Context(), 2, 0, &follow.Request{Partitions: ws, Changed: changed})
+		if err != nil {
+			t.Fatal(err)
 		}
 		out := ""
 		for _, g := range given {
-			if g.Unchanged {
-				out += " -"
-			} else {
-				out += " " + strconv.Itoa(int(g.HighWatermark))
-			}
+			out += fmt.Sprintf(" %d:%d", g.Place, g.HighWatermark)
 		}
 		return out
 	}
+	var empty follow.Wanted
 	for _, step := range []struct {
 		do   func() string
 		want string
 	}{
-		{func() string { return fetch(wanted(0, 5), wanted(1, 6)) }, " 5 6"},
-		{func() string { return fetch(wanted(0, 5), wanted(1, 7)) }, " - 7"},
-		{func() string { return fetch(wanted(1, 7)) }, " -"},
-		{func() string { mu.Lock(); unknown = true; mu.Unlock(); return fetch(wanted(1, 8)) }, " 8"},
+		{func() string { return fetch([]int{0, 1}, wanted(0, 5), wanted(1, 6)) }, " 0:5 1:6"},
+		{func() string { return fetch([]int{1}, wanted(0, 5), wanted(1, 7)) }, " 1:7"},
+		{func() string { return fetch([]int{0}, empty, wanted(1, 7)) }, ""},
+		{func() string { return fetch([]int{0, 1}, wanted(1, 7), wanted(2, 4)) }, " 0:7 1:4"}, // it has moved to another place
+		{func() string { return fetch([]int{0, 1}, empty, wanted(1, 8)) }, " 1:8"},
+		{func() string { mu.Lock(); unknown = true; mu.Unlock(); return fetch(nil, empty, wanted(1, 8)) }, " 1:8"},
 	} {
 		if got := step.do(); got != step.want {
 			t.Errorf("given%s, want%s", got, step.want)
 		}
 	}
-	const want = "0/0: 0@5 1@6|77/1: 1@7|77/2: without 0|77/3: 1@8|0/0: 1@8"
+	const want = "0/0: 0@5 1@6|77/1: 1@7|77/2: without 0|77/3: 1@7 2@4|77/4: 1@8 without 2|77/5:|0/0: 1@8"
 	if got := strings.Join(asked, "|"); got != want {
 		t.Errorf("asked %s\nwant  %s", got, want)
 	}
@@ -390,7 +390,9 @@ func FuzzAnswer(f *testing.F) {
 			}
 			switch r := r.(type) {
 			case *kmsg.FetchResponse:
-				givenTo(&follow.Request{Partitions: []follow.Wanted{{TP: store.TP{Topic: "t"}}}}, r, true)
+				s := &session{}
+				s.request(kmsg.NewPtrFetchRequest(), &follow.Request{Partitions: []follow.Wanted{{TP: store.TP{Topic: "t"}}}})
+				_, _ = s.answer(r)
 			case *kmsg.AlterPartitionResponse:
 				isrAnswers([]controller.ISRChange{{}}, r)
 			}

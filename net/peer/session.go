@@ -1,13 +1,13 @@
 package peer
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"platter/engine/store"
 	"platter/replication/follow"
-	"platter/replication/replica"
 )
 
 // session is a follower's fetch session with one leader on one lane (KIP-227): the leader keeps what is wanted, so that
@@ -15,54 +15,96 @@ import (
 type session struct {
 	id    int32 // 0: none
 	epoch int32 // of the next request
-	sent  map[sentKey]sentPart
+	keys  []sentKey
+	at    map[sentKey]int // places in the caller's requests
+	given []follow.Given  // used again
+	seen  []int32         // the request in which a place was answered last, from 1
+	round int32
 }
 
+// sentKey is a partition that the leader was asked for.
 type sentKey struct {
 	id        store.UUID
 	partition int32
 }
 
-// sentPart is what the leader was told last; round says in which request the partition was wanted last.
-type sentPart struct {
-	tp    store.TP
-	at    replica.Position
-	bytes int32
-	round int32
+// noKey is an empty place's.
+var noKey = sentKey{partition: -1}
+
+func keyOf(w *follow.Wanted) sentKey {
+	if w.TP.Topic == "" {
+		return noKey
+	}
+	return sentKey{w.TopicID, w.TP.Partition}
 }
 
-func (s *session) reset() { *s = session{} }
+// reset makes the next request name everything.
+func (s *session) reset() { s.id = 0 }
 
-// request fills in what is to be asked for.
+// request fills in what is to be asked for: with a session what has changed, else everything.
 func (s *session) request(req *kmsg.FetchRequest, r *follow.Request) {
 	if s.id == 0 {
-		s.epoch, s.sent = 0, make(map[sentKey]sentPart, len(r.Partitions))
+		s.epoch, s.keys, s.at = 0, s.keys[:0], make(map[sentKey]int, len(r.Partitions))
+	}
+	for len(s.keys) < len(r.Partitions) {
+		s.keys = append(s.keys, noKey)
 	}
 	req.SessionID, req.SessionEpoch = s.id, s.epoch
-	index := map[store.UUID]int{}
-	for i := range r.Partitions {
-		w := &r.Partitions[i]
-		k := sentKey{w.TopicID, w.TP.Partition}
-		now := sentPart{w.TP, w.At, w.MaxBytes, s.epoch}
-		before, known := s.sent[k]
-		s.sent[k] = now
-		before.round = now.round
-		if known && before == now {
-			continue
+	a := asking{s: s, req: req}
+	if s.id == 0 {
+		for i := range r.Partitions {
+			n := (r.Turn + i) % len(r.Partitions)
+			a.ask(n, &r.Partitions[n])
 		}
-		at, ok := index[w.TopicID]
-		if !ok {
-			at = len(req.Topics)
-			index[w.TopicID] = at
+		return
+	}
+	// A partition may have changed its place: first they leave theirs.
+	for _, n := range r.Changed {
+		a.leave(n, &r.Partitions[n])
+	}
+	for _, n := range r.Changed {
+		a.ask(n, &r.Partitions[n])
+	}
+	a.forget()
+}
+
+// asking is one request in the making.
+type asking struct {
+	s      *session
+	req    *kmsg.FetchRequest
+	topics map[store.UUID]int
+	left   []sentKey
+}
+
+func (a *asking) leave(n int, w *follow.Wanted) {
+	if was := a.s.keys[n]; was != noKey && was != keyOf(w) {
+		delete(a.s.at, was)
+		a.s.keys[n] = noKey
+		a.left = append(a.left, was)
+	}
+}
+
+func (a *asking) ask(n int, w *follow.Wanted) {
+	k := keyOf(w)
+	if k == noKey {
+		return
+	}
+	a.s.keys[n], a.s.at[k] = k, n
+	last := len(a.req.Topics) - 1
+	if last < 0 || a.req.Topics[last].TopicID != k.id {
+		if a.topics == nil {
+			a.topics = map[store.UUID]int{}
+		}
+		var known bool
+		if last, known = a.topics[k.id]; !known {
+			last = len(a.req.Topics)
+			a.topics[k.id] = last
 			t := kmsg.NewFetchRequestTopic()
-			t.Topic, t.TopicID = w.TP.Topic, w.TopicID
-			req.Topics = append(req.Topics, t)
+			t.Topic, t.TopicID = w.TP.Topic, k.id
+			a.req.Topics = append(a.req.Topics, t)
 		}
-		req.Topics[at].Partitions = append(req.Topics[at].Partitions, wantedOf(w))
 	}
-	if len(s.sent) > len(r.Partitions) {
-		s.forget(req)
-	}
+	a.req.Topics[last].Partitions = append(a.req.Topics[last].Partitions, wantedOf(w))
 }
 
 func wantedOf(w *follow.Wanted) kmsg.FetchRequestTopicPartition {
@@ -73,29 +115,59 @@ func wantedOf(w *follow.Wanted) kmsg.FetchRequestTopicPartition {
 }
 
 // forget names the partitions that are not wanted any more.
-func (s *session) forget(req *kmsg.FetchRequest) {
+func (a *asking) forget() {
 	index := map[store.UUID]int{}
-	for k, p := range s.sent {
-		if p.round == s.epoch {
+	for _, k := range a.left {
+		if _, wanted := a.s.at[k]; wanted { // at another place
 			continue
 		}
-		delete(s.sent, k)
 		at, ok := index[k.id]
 		if !ok {
-			at = len(req.ForgottenTopics)
+			at = len(a.req.ForgottenTopics)
 			index[k.id] = at
 			t := kmsg.NewFetchRequestForgottenTopic()
-			t.Topic, t.TopicID = p.tp.Topic, k.id
-			req.ForgottenTopics = append(req.ForgottenTopics, t)
+			t.TopicID = k.id
+			a.req.ForgottenTopics = append(a.req.ForgottenTopics, t)
 		}
-		req.ForgottenTopics[at].Partitions = append(req.ForgottenTopics[at].Partitions, k.partition)
+		a.req.ForgottenTopics[at].Partitions = append(a.req.ForgottenTopics[at].Partitions, k.partition)
 	}
+}
+
+// answer gives what is new, by the places of the request. Of a session, what is not there is unchanged; a full fetch is
+// answered in full.
+func (s *session) answer(resp *kmsg.FetchResponse) ([]follow.Given, error) {
+	s.given = s.given[:0]
+	for len(s.seen) < len(s.keys) {
+		s.seen = append(s.seen, 0)
+	}
+	if s.round == math.MaxInt32 {
+		s.round = 0
+		clear(s.seen)
+	}
+	s.round++
+	for i := range resp.Topics {
+		t := &resp.Topics[i]
+		for j := range t.Partitions {
+			q := &t.Partitions[j]
+			n, asked := s.at[sentKey{t.TopicID, q.Partition}]
+			if !asked || s.seen[n] == s.round {
+				return nil, fmt.Errorf("Fetch: an answer for partition %d of %x, which was not asked for, or twice", q.Partition, t.TopicID)
+			}
+			s.seen[n] = s.round
+			g := givenOf(q)
+			g.Place = n
+			s.given = append(s.given, g)
+		}
+	}
+	if s.id == 0 && len(s.given) < len(s.at) {
+		return nil, fmt.Errorf("Fetch: %d answers for %d partitions", len(s.given), len(s.at))
+	}
+	return s.given, nil
 }
 
 // answered goes on to the next request.
 func (s *session) answered(id int32) {
 	if s.id = id; id == 0 {
-		s.reset()
 		return
 	}
 	if s.epoch == math.MaxInt32 {

@@ -1,11 +1,8 @@
 package follow
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,10 +23,10 @@ type fetcher struct {
 
 	mu    sync.Mutex
 	parts map[store.TP]*part
-	turn  int // where the next request starts: none is always the last
+	news  []store.TP // who was put or dropped, for the goroutine
 
 	// The goroutine's own.
-	list    []*part
+	places  places
 	req     Request
 	batches []batch.Batch
 	failing bool // the leader could not be reached
@@ -41,17 +38,18 @@ type part struct {
 	id    store.UUID
 	r     *replica.Replica
 	epoch int32
-	rest  time.Time // it is left alone until then
+	rest  time.Time // it is left alone until then; the fetcher's mu
 	warns int
 }
 
 func newFetcher(m *Manager, l lane) *fetcher {
-	return &fetcher{m: m, lane: l, wake: make(chan struct{}, 1), parts: map[store.TP]*part{}}
+	return &fetcher{m: m, lane: l, wake: make(chan struct{}, 1), parts: map[store.TP]*part{}, places: newPlaces(m.cfg.PartitionBytesMax)}
 }
 
 func (f *fetcher) put(p *part) {
 	f.mu.Lock()
 	f.parts[p.tp] = p
+	f.news = append(f.news, p.tp)
 	f.mu.Unlock()
 	f.nudge()
 }
@@ -59,16 +57,18 @@ func (f *fetcher) put(p *part) {
 func (f *fetcher) drop(tp store.TP) {
 	f.mu.Lock()
 	delete(f.parts, tp)
+	f.news = append(f.news, tp)
 	f.mu.Unlock()
 }
 
 // dropPart drops a partition unless it was put anew meanwhile.
 func (f *fetcher) dropPart(p *part) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.parts[p.tp] == p {
 		delete(f.parts, p.tp)
+		f.places.remove(p.tp)
 	}
-	f.mu.Unlock()
 }
 
 func (f *fetcher) nudge() {
@@ -94,7 +94,7 @@ func (f *fetcher) run() {
 	defer f.m.cfg.Leaders.HangUp(f.lane.leader, f.lane.n)
 	for f.m.life.Err() == nil {
 		wait := f.due()
-		if len(f.list) == 0 {
+		if f.places.count == 0 {
 			if wait < 0 {
 				wait = idleMax
 			}
@@ -115,54 +115,63 @@ func (f *fetcher) run() {
 	f.m.retire(f)
 }
 
-// due gathers what is to be asked for now, in turn; else it gives the time until something is, -1: nothing.
+// due brings the places up to date; where all are empty it gives the time until somebody has rested, -1: nobody rests.
 func (f *fetcher) due() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.list = f.list[:0]
+	s := &f.places
+	for _, tp := range f.news {
+		if p := f.parts[tp]; p != nil {
+			f.place(p)
+		} else {
+			s.remove(tp)
+		}
+	}
+	clear(f.news)
+	f.news = f.news[:0]
 	now := f.m.cfg.Clock.Now()
 	next := time.Duration(-1)
-	for _, p := range f.parts {
-		if d := p.rest.Sub(now); d > 0 {
+	resting := s.resting
+	s.resting = s.resting[:0]
+	for _, p := range resting {
+		switch d := p.rest.Sub(now); {
+		case f.parts[p.tp] != p: // dropped, or put anew
+		case d > 0:
+			s.resting = append(s.resting, p)
 			if next < 0 || d < next {
 				next = d
 			}
-			continue
+		default:
+			f.place(p)
 		}
-		f.list = append(f.list, p)
 	}
-	if len(f.list) == 0 {
-		return next
+	clear(resting[len(s.resting):])
+	if now.After(s.refresh) {
+		s.refresh = now.Add(refreshEvery)
+		for _, p := range s.parts {
+			if p != nil {
+				f.place(p)
+			}
+		}
 	}
-	slices.SortFunc(f.list, func(a, b *part) int {
-		return cmp.Or(strings.Compare(a.tp.Topic, b.tp.Topic), cmp.Compare(a.tp.Partition, b.tp.Partition))
-	})
-	f.turn = (f.turn + 1) % len(f.list)
-	f.list = append(slices.Clone(f.list[f.turn:]), f.list[:f.turn]...)
-	return 0
+	return next
+}
+
+// place has a partition asked for, from where it stands. mu is held.
+func (f *fetcher) place(p *part) {
+	if !f.places.put(p) && f.parts[p.tp] == p {
+		delete(f.parts, p.tp)
+	}
 }
 
 // round is one fetch with all that follows from it.
 func (f *fetcher) round() error {
-	c := &f.m.cfg
-	f.req = Request{Partitions: f.req.Partitions[:0], MaxWaitMs: c.MaxWaitMs, MinBytes: c.MinBytes, MaxBytes: c.ResponseBytesMax}
-	asked := f.list[:0]
-	for _, p := range f.list {
-		at, ok := p.r.Position()
-		if !ok || at.LeaderEpoch != p.epoch {
-			f.dropPart(p)
-			continue
-		}
-		asked = append(asked, p)
-		f.req.Partitions = append(f.req.Partitions, Wanted{p.tp, p.id, at, c.PartitionBytesMax})
-	}
-	f.list = asked
-	if len(asked) == 0 {
-		return nil
-	}
+	c, s := &f.m.cfg, &f.places
+	f.req = Request{Partitions: s.wanted, Changed: s.changed, Turn: s.turn, MaxWaitMs: c.MaxWaitMs, MinBytes: c.MinBytes, MaxBytes: c.ResponseBytesMax}
 	ctx, cancel := context.WithTimeout(f.m.life, c.Timeout+time.Duration(c.MaxWaitMs)*time.Millisecond)
 	defer cancel()
 	given, err := c.Leaders.Fetch(ctx, f.lane.leader, f.lane.n, &f.req)
+	s.asked() // after an error the leader is told everything anew
 	if err != nil {
 		return err
 	}
@@ -170,24 +179,27 @@ func (f *fetcher) round() error {
 		f.failing = false
 		c.Log.Info("the leader answers again", "leader", f.lane.leader)
 	}
-	for i, p := range asked {
-		f.settle(ctx, p, &f.req.Partitions[i], &given[i])
+	for i := range given {
+		if g := &given[i]; s.parts[g.Place] != nil {
+			f.settle(ctx, s.parts[g.Place], s.wanted[g.Place], g)
+		}
 	}
 	return nil
 }
 
 // settle does what one partition's answer asks for.
-func (f *fetcher) settle(ctx context.Context, p *part, w *Wanted, g *Given) {
-	err := f.take(ctx, p, w, g)
+func (f *fetcher) settle(ctx context.Context, p *part, w Wanted, g *Given) {
+	err := f.take(ctx, p, &w, g)
 	switch {
 	case err == nil:
 		p.warns = 0
-	case errors.Is(err, replica.ErrFencedEpoch) && g.Err == nil:
-		if at, follows := p.r.Position(); !follows || at.LeaderEpoch != p.epoch {
-			f.dropPart(p) // the controller has said something else meanwhile
-		}
+	case errors.Is(err, replica.ErrFencedEpoch) && g.Err == nil: // the controller has said something else meanwhile, perhaps
 	default:
 		f.pause(p, err)
+		return
+	}
+	if !f.places.put(p) {
+		f.dropPart(p)
 	}
 }
 
@@ -211,8 +223,6 @@ func (f *fetcher) take(ctx context.Context, p *part, w *Wanted, g *Given) error 
 // of the answer, of the replica, and of records that are none.
 func Apply(r *replica.Replica, at replica.Position, g *Given, batches []batch.Batch, logStart func() (int64, error)) ([]batch.Batch, error) {
 	switch {
-	case g.Unchanged:
-		return batches, nil
 	case errors.Is(g.Err, ErrOutOfRange):
 		start, err := logStart()
 		if err != nil {
@@ -238,6 +248,7 @@ func (f *fetcher) pause(p *part, err error) {
 	p.rest = f.m.cfg.Clock.Now().Add(f.m.cfg.Backoff)
 	p.warns++
 	warns := p.warns
+	f.places.rest(p)
 	f.mu.Unlock()
 	const quiet = 2
 	if warns == quiet || errors.Is(err, commitlog.ErrOffline) && warns == 1 {
@@ -255,7 +266,10 @@ func (f *fetcher) unreachable(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	rest := f.m.cfg.Clock.Now().Add(f.m.cfg.Backoff)
-	for _, p := range f.parts {
-		p.rest = rest
+	for _, p := range f.places.parts {
+		if p != nil {
+			p.rest = rest
+			f.places.rest(p)
+		}
 	}
 }

@@ -31,9 +31,13 @@ import (
 // ErrOutOfRange: the leader does not have the offset that was asked for.
 var ErrOutOfRange = errors.New("offset is not in the leader's log")
 
-// Request is one fetch of many partitions.
+// Request is one fetch of many partitions. Partitions is all that is wanted on the lane, each at a place of its own for as
+// long as it is; Changed are the places where something is not as in the lane's request before, in which case a leader that
+// keeps a session (KIP-227) is told nothing else. A place without a topic is empty.
 type Request struct {
 	Partitions []Wanted
+	Changed    []int
+	Turn       int // where a request that names all of them begins, so that none is always the last
 	MaxWaitMs  int32
 	MinBytes   int32
 	MaxBytes   int32 // for all; the first partition with records gives a batch whatever its size
@@ -47,10 +51,9 @@ type Wanted struct {
 	MaxBytes int32
 }
 
-// Given is the answer for one partition, in the order in which they were asked for. Records are whole batches, and
-// borrowed until the next request on the same lane.
+// Given is what is new of one partition. Records are whole batches, and borrowed until the next request on the same lane.
 type Given struct {
-	Unchanged     bool  // nothing is new
+	Place         int   // in Request.Partitions
 	Err           error // ErrOutOfRange and errors of package replica are told apart
 	HighWatermark int64
 	LogStart      int64
@@ -62,6 +65,7 @@ type Given struct {
 
 // Leaders is the way to the leaders. A lane is one connection of its own; calls on one come one after the other.
 type Leaders interface {
+	// Fetch gives what is new, each place once at most. The answer is borrowed until the next request on the lane.
 	Fetch(ctx context.Context, leader int32, lane int, r *Request) ([]Given, error)
 	// LogStart is the leader's log start offset.
 	LogStart(ctx context.Context, leader int32, lane int, w Wanted) (int64, error)

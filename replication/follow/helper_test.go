@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -48,11 +49,12 @@ type rig struct {
 	hang     bool // fetches wait for their context
 	hanging  int
 	answered func(*Given) // changes answers
+	told     map[lane][]Wanted
 }
 
 func newRig(t *testing.T) *rig {
 	r := &rig{t: t, stores: map[int32]*store.Store{}, leads: map[int32]map[store.TP]*replica.Replica{},
-		away: map[int32]bool{}, asked: map[int32]int{}, hungUp: map[int32]int{}}
+		away: map[int32]bool{}, asked: map[int32]int{}, hungUp: map[int32]int{}, told: map[lane][]Wanted{}}
 	for id := int32(1); id <= 3; id++ {
 		r.stores[id] = openStore(t, id)
 		r.leads[id] = map[store.TP]*replica.Replica{}
@@ -158,9 +160,29 @@ func bytesOf(t *testing.T, read *commitlog.Read) []byte {
 
 var errAway = errors.New("connection refused")
 
+// remember is what a leader with a session knows: all that it was told at first, then what is said to have changed. It has to
+// be what is wanted.
+func (r *rig) remember(l lane, q *Request) {
+	told := r.told[l]
+	if told == nil {
+		r.told[l] = slices.Clone(q.Partitions)
+		return
+	}
+	for len(told) < len(q.Partitions) {
+		told = append(told, Wanted{})
+	}
+	for _, n := range q.Changed {
+		told[n] = q.Partitions[n]
+	}
+	if r.told[l] = told; !slices.Equal(told, q.Partitions) {
+		r.t.Errorf("changed are %v, but of what was told\n%v\nis wanted now\n%v", q.Changed, told, q.Partitions)
+	}
+}
+
 // Fetch implements Leaders as net/api does it.
-func (r *rig) Fetch(ctx context.Context, leader int32, _ int, q *Request) ([]Given, error) {
+func (r *rig) Fetch(ctx context.Context, leader int32, n int, q *Request) ([]Given, error) {
 	r.mu.Lock()
+	r.remember(lane{leader, n}, q)
 	r.asked[leader]++
 	away, hang := r.away[leader], r.hang
 	if hang {
@@ -172,17 +194,25 @@ func (r *rig) Fetch(ctx context.Context, leader int32, _ int, q *Request) ([]Giv
 		return nil, ctx.Err()
 	}
 	if away {
+		r.mu.Lock()
+		delete(r.told, lane{leader, n})
+		r.mu.Unlock()
 		return nil, errAway
 	}
-	given := make([]Given, len(q.Partitions))
+	var given []Given
 	for i := range q.Partitions {
-		given[i] = r.give(leader, &q.Partitions[i])
+		if q.Partitions[i].TP.Topic == "" {
+			continue
+		}
+		g := r.give(leader, &q.Partitions[i])
+		g.Place = i
 		r.mu.Lock()
 		change := r.answered // after the log was read: what is appended later is surely changed
 		r.mu.Unlock()
 		if change != nil {
-			change(&given[i])
+			change(&g)
 		}
+		given = append(given, g)
 	}
 	return given, nil
 }
@@ -220,10 +250,11 @@ func (r *rig) LogStart(_ context.Context, leader int32, _ int, w Wanted) (int64,
 }
 
 // HangUp implements Leaders.
-func (r *rig) HangUp(leader int32, _ int) {
+func (r *rig) HangUp(leader int32, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hungUp[leader]++
+	delete(r.told, lane{leader, n})
 }
 
 func (r *rig) set(f func()) {
