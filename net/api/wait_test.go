@@ -72,7 +72,7 @@ func (f *follower) Replica(tp store.TP) (api.Partition, error) {
 func (f *follower) TopicName(store.UUID) (string, bool) { return "", false }
 
 // startFollower serves a topic "t" whose one partition broker 2 leads, as the image says.
-func startFollower(t *testing.T, f *follower) *broker {
+func startFollower(t *testing.T, f api.Replicas) *broker {
 	t.Helper()
 	cfg, _, err := config.Load(nil, nil)
 	must(t, err)
