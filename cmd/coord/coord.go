@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -29,11 +30,20 @@ type Options struct {
 	Version string
 }
 
+const (
+	// coresPerPoller leaves most of the machine to the kernel's work for the connections, and to clients.
+	coresPerPoller = 4
+	// procsMin is how many goroutines may be in system calls, or run, without keeping others waiting until the runtime
+	// notices: one waits for connections, one for the disk.
+	procsMin = 4
+)
+
 // Run starts a coordinator, serves until ctx ends, and stops it. The error is the one line that says what went
 // wrong.
 func Run(ctx context.Context, o Options) error {
 	started := time.Now()
 	heap.Keep()
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), procsMin))
 	dir := o.Config.Value("dataDir")
 	fs, reason, err := backend.Select(o.Backend)
 	if err != nil {
@@ -93,7 +103,7 @@ func serverConfig(o Options, fs disk.FS) zkserver.Config {
 		purge = -1 // never, as ZooKeeper has it
 	}
 	return zkserver.Config{
-		FS: fs, Clock: clock.Real{}, Log: o.Log,
+		FS: fs, Clock: clock.Real{}, Log: o.Log, Pollers: max(runtime.NumCPU()/coresPerPoller, 1),
 		Dir: c.Value("dataDir"), LogDir: c.Value("dataLogDir"), Addr: c.Listener(),
 		TickMs: c.Int("tickTime"), MinSessionMs: low, MaxSessionMs: high,
 		MaxClientCnxns: c.Int("maxClientCnxns"), MaxCnxns: c.Int("maxCnxns"),

@@ -64,7 +64,7 @@ func (s *Server) authenticate(c *conn, q *request) error {
 	ok := r.Scheme == "ip" || r.Scheme == "digest" && r.Auth != nil
 	if ok = ok && len(ids) < identitiesMax && identityBytes(ids)+len(r.Auth) < identityBytesMax; !ok {
 		s.stats.authFailed.Add(1)
-		s.log.Warn("coordinator: authentication failed", "peer", c.nc.RemoteAddr(), "scheme", r.Scheme)
+		s.log.Warn("coordinator: authentication failed", "peer", c.peer, "scheme", r.Scheme)
 		c.header(q.Xid, 0, zk.AuthFailed)
 		c.finish()
 		return nil

@@ -83,6 +83,35 @@ func (q *proposals) add(p *proposal, lead bool) (ok, leads bool) {
 	return true, false
 }
 
+// addAll queues several, which does not wait. With lead the caller may be made the committer, as add has it.
+func (q *proposals) addAll(all []*proposal, lead bool) (leads bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false // their connections end
+	}
+	q.waiting = append(q.waiting, all...)
+	for _, p := range all {
+		q.bytes += p.bytes()
+	}
+	switch {
+	case q.leader != nobody:
+	case lead:
+		q.leader = connection
+		return true
+	default:
+		q.toLoop()
+	}
+	return false
+}
+
+// full reports whether a connection that adds must wait.
+func (q *proposals) full() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.bytes >= queueBytesMax
+}
+
 func (q *proposals) toLoop() {
 	q.leader = loop
 	q.some.Signal()

@@ -2,6 +2,8 @@ package zkserver
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"net"
 	"runtime"
 	"slices"
@@ -35,8 +37,11 @@ const (
 // conn is one client's connection.
 type conn struct {
 	server  *Server
-	nc      net.Conn
-	try     *ioconn.TryWriter // nil: it cannot be asked without waiting
+	peer    net.Addr
+	nc      io.ReadWriteCloser
+	try     func([]byte) (int, error) // sends what there is room for; nil: it cannot be asked without waiting
+	poller  *poller                   // nil: it has a goroutine of its own all its life
+	sock    *ioconn.Socket            // the reader's; nil: not with the poller yet
 	stats   *stats
 	session *session // the reader's; set once the handshake is done
 	touched bool     // the committer's own: has output that was not sent yet
@@ -55,7 +60,7 @@ type conn struct {
 	dead  bool       // nobody reads any more: the queue is empty and stays so
 
 	omu      sync.Mutex
-	taken    sync.Cond // out went to somebody who sends it, or the end
+	taken    sync.Cond // of the reader: out went to somebody who sends it, or the sender is done, or the end
 	out      []byte    // frames to send
 	counted  int64     // of out, in the server's backlog
 	spare    []byte
@@ -66,43 +71,60 @@ type conn struct {
 }
 
 func newConn(nc net.Conn, s *Server) *conn {
-	c := &conn{nc: nc, try: ioconn.NewTryWriter(nc), stats: &s.stats, server: s, sinceMs: s.config.Clock.NowMs()}
+	c := &conn{nc: nc, peer: nc.RemoteAddr(), stats: &s.stats, server: s, sinceMs: s.config.Clock.NowMs()}
+	if w := ioconn.NewTryWriter(nc); w != nil {
+		c.try = w.Try
+	}
+	c.poller = s.pollerOf()
 	c.qroom.L, c.taken.L = &c.qmu, &c.omu
 	c.who.Store(s.firstIdentities(nc))
 	return c
 }
 
-// pushWrite queues a write; it waits while too many are outstanding. What happens to the write once the
-// connection is dead is nobody's concern.
-func (c *conn) pushWrite() {
+// errBusy: a request cannot be taken without waiting.
+var errBusy = errors.New("too many requests are under way")
+
+// Read is the reader's.
+func (c *conn) Read(p []byte) (int, error) { return c.nc.Read(p) }
+
+// pushWrite queues a write; while too many are outstanding it waits, or says errBusy. What happens to the write
+// once the connection is dead is nobody's concern.
+func (c *conn) pushWrite(wait bool) error {
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
+	if !wait && c.full(0) {
+		return errBusy
+	}
 	if c.waitForRoom(0) {
 		c.queue = append(c.queue, nil)
 		c.server.outstanding.Add(1)
 	}
+	return nil
 }
 
 // pushRead queues a read behind the write that is under way. False: there is none, and the caller, the
-// only one who adds to the queue, answers at once.
-func (c *conn) pushRead(q *request) bool {
+// only one who adds to the queue, answers at once. Without room it waits, or says errBusy.
+func (c *conn) pushRead(q *request, wait bool) (queued bool, err error) {
 	if !c.writes() {
-		return false
+		return false, nil
 	}
 	q.answerBytes = c.server.answerBytes(q)
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
+	if !wait && c.full(q.answerBytes) {
+		return false, errBusy
+	}
 	if !c.waitForRoom(q.answerBytes) {
-		return true
+		return true, nil
 	}
 	if len(c.queue) == 0 {
-		return false
+		return false, nil
 	}
 	held := *q
 	held.body = bytes.Clone(q.body)
 	c.queue = append(c.queue, &held)
 	c.held += q.answerBytes
-	return true
+	return true, nil
 }
 
 // writes reports whether a write is under way.
@@ -124,10 +146,14 @@ func (c *conn) outstandingMax() int {
 // waitForRoom waits until one more request, a read with an answer of so many bytes or a write, may be queued. It is
 // called with qmu held; false: the connection is dead.
 func (c *conn) waitForRoom(answerBytes int64) bool {
-	for !c.dead && (len(c.queue) >= c.outstandingMax() || c.held > 0 && c.held+answerBytes > heldBytesMax) {
+	for c.full(answerBytes) {
 		c.qroom.Wait()
 	}
 	return !c.dead
+}
+
+func (c *conn) full(answerBytes int64) bool {
+	return !c.dead && (len(c.queue) >= c.outstandingMax() || c.held > 0 && c.held+answerBytes > heldBytesMax)
 }
 
 // committed answers the write at the head of the queue, then runs the reads behind it up to the next
@@ -181,7 +207,7 @@ func (c *conn) frame(body func([]byte) []byte) {
 	c.out = zk.AppendFrame(c.out, body)
 	c.stats.replied(len(c.out) - before - 4)
 	if len(c.out) > backlogBytesMin && c.overdrawn(before) {
-		c.server.log.Warn("coordinator: connection closed: more answers than its client reads", "peer", c.nc.RemoteAddr(), "bytes", len(c.out))
+		c.server.log.Warn("coordinator: connection closed: more answers than its client reads", "peer", c.peer, "bytes", len(c.out))
 		c.closeLocked()
 	}
 }
@@ -232,16 +258,20 @@ func (c *conn) flushFull() {
 	}
 }
 
-// sendChunkMin is how many connections one goroutine sends for, at least.
-const sendChunkMin = 8
+// sendOwnMax is for how many connections the committer sends itself: more would keep the next batch waiting.
+const sendOwnMax = 64
 
-// sendAll sends the output of many, in the background: the committer never waits for a client. A
-// goroutine for each would cost more than what it sends; so few of them do it, and leave only who has no
-// room to one of its own.
+// sendAll sends the output of many. The committer never waits for a client: who has no room is left to a goroutine
+// of its own. A goroutine for each would cost more than what it sends; so few of them do it, when there are many.
 func sendAll(conns []*conn) {
-	procs := runtime.GOMAXPROCS(0)
-	each := max((len(conns)+procs-1)/procs, sendChunkMin)
-	for chunk := range slices.Chunk(slices.Clone(conns), each) {
+	if len(conns) <= sendOwnMax {
+		for _, c := range conns {
+			c.sendNow()
+		}
+		return
+	}
+	each := (len(conns) + runtime.NumCPU() - 1) / runtime.NumCPU()
+	for chunk := range slices.Chunk(slices.Clone(conns), max(each, sendOwnMax)) {
 		go func() {
 			for _, c := range chunk {
 				c.sendNow()
@@ -258,7 +288,7 @@ func (c *conn) sendNow() {
 		return
 	}
 	c.flushing = true
-	if c.try != nil && c.send(c.try.Try) {
+	if c.try != nil && c.send(c.try) {
 		return
 	}
 	go func() {
@@ -290,6 +320,7 @@ func (c *conn) send(write func([]byte) (int, error)) bool {
 		}
 	}
 	c.flushing = false
+	c.taken.Signal()
 	if c.last {
 		c.closeLocked()
 	}

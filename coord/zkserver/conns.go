@@ -16,8 +16,9 @@ import (
 // the beginnings of long frames: these hold 64 KiB each until their session or handshake times out.
 const frameBudgetBytes = 256 << 20
 
-func (s *Server) newFrameReader(nc net.Conn) *ioconn.FrameReader {
-	return ioconn.NewFrameReader(context.Background(), nc, ioconn.FrameConfig{Pool: s.frames, BytesMax: s.config.FrameBytesMax})
+// newFrameReader reads a connection of which first was read already.
+func (s *Server) newFrameReader(c *conn, first []byte) *ioconn.FrameReader {
+	return ioconn.NewFrameReader(context.Background(), c, ioconn.FrameConfig{Pool: s.frames, BytesMax: s.config.FrameBytesMax, First: first})
 }
 
 // limits are those of zoo.cfg.

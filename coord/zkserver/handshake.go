@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"platter/coord/tree"
@@ -18,8 +19,8 @@ const handshakeTime = 10 * time.Second
 
 // handshake reads the connect request and gives the connection its session, new or re-attached. With
 // neither session nor error the connection has had its answer and ends.
-func (s *Server) handshake(c *conn, r *ioconn.FrameReader) error {
-	if err := c.nc.SetReadDeadline(time.Now().Add(handshakeTime)); err != nil {
+func (s *Server) handshake(c *conn, nc net.Conn, r *ioconn.FrameReader) error {
+	if err := nc.SetReadDeadline(time.Now().Add(handshakeTime)); err != nil {
 		return fmt.Errorf("handshake: %w", err)
 	}
 	word, err := r.Peek()
@@ -44,7 +45,7 @@ func (s *Server) handshake(c *conn, r *ioconn.FrameReader) error {
 	if q.Decode(&d); d.Err() != nil {
 		return fmt.Errorf("connect request of %d bytes: %w", len(frame.B), d.Err())
 	}
-	if err := c.nc.SetReadDeadline(time.Time{}); err != nil {
+	if err := nc.SetReadDeadline(time.Time{}); err != nil {
 		return fmt.Errorf("handshake: %w", err)
 	}
 	if zxid := s.zxid(); q.LastZxidSeen > zxid {
@@ -57,7 +58,7 @@ func (s *Server) handshake(c *conn, r *ioconn.FrameReader) error {
 	x, ok := s.sessions.attach(q.SessionID, q.Password, timeoutMs, c)
 	if !ok {
 		s.log.Info("coordinator: session refused: expired, or a wrong password",
-			"session", fmt.Sprintf("%#x", q.SessionID), "peer", c.nc.RemoteAddr())
+			"session", fmt.Sprintf("%#x", q.SessionID), "peer", c.peer)
 		c.connected(&q, nil)
 		c.finish()
 		return nil

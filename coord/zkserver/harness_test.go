@@ -31,6 +31,8 @@ type script struct {
 	s     *Server
 	peers map[string]*peer
 	base  int64 // what zxids are printed relative to
+
+	pollers int
 }
 
 // TestTranscripts: script in, frames out.
@@ -44,11 +46,18 @@ type script struct {
 //	advance DURATION, suspend DURATION
 //	restart, kill           of the server; kill is the process's death
 func TestTranscripts(t *testing.T) {
+	for pollers := range 2 {
+		t.Run(fmt.Sprint("pollers=", pollers), func(t *testing.T) { transcripts(t, pollers) })
+	}
+}
+
+func transcripts(t *testing.T, pollers int) {
 	datadriven.Walk(t, "testdata/transcripts", func(t *testing.T, path string) {
 		x := &script{
-			disk:  memdisk.New(memdisk.Options{}),
-			clock: clock.NewVirtual(time.UnixMilli(1_000_000)),
-			peers: map[string]*peer{},
+			pollers: pollers,
+			disk:    memdisk.New(memdisk.Options{}),
+			clock:   clock.NewVirtual(time.UnixMilli(1_000_000)),
+			peers:   map[string]*peer{},
 		}
 		x.skew = clock.NewSkewed(x.clock, 0, 1)
 		x.start(t)
@@ -59,7 +68,7 @@ func TestTranscripts(t *testing.T) {
 
 func (x *script) start(t *testing.T) {
 	s, err := Start(context.Background(), Config{
-		FS: x.disk, Clock: x.skew, Dir: "/zk", TickMs: 1000, FourLetterWords: []string{"ruok"}, ExtendedTypes: true, ContainerNeverUsed: 10 * time.Minute,
+		FS: x.disk, Clock: x.skew, Dir: "/zk", TickMs: 1000, FourLetterWords: []string{"ruok"}, Pollers: x.pollers, ExtendedTypes: true, ContainerNeverUsed: 10 * time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -109,7 +109,7 @@ func (s *Server) leases() (sessions, connections map[int64][]lease) {
 		sessions[at] = append(sessions[at], lease{session: x.id})
 	})
 	for _, c := range s.conns.list() {
-		l := lease{peer: c.nc.RemoteAddr().String()}
+		l := lease{peer: c.peer.String()}
 		at := s.sessions.nowMs() + c.sinceMs + handshakeTime.Milliseconds() - s.config.Clock.NowMs()
 		if x := c.attached.Load(); x != nil {
 			l.session, at = x.id, x.deadlineMs()

@@ -41,7 +41,7 @@ func (c *conn) reserve(answerBytes int64) bool {
 		return false
 	}
 	if tooMuch(n, before, all) {
-		c.server.log.Warn("coordinator: connection closed: a longer answer than there is room for", "peer", c.nc.RemoteAddr(), "bytes", answerBytes)
+		c.server.log.Warn("coordinator: connection closed: a longer answer than there is room for", "peer", c.peer, "bytes", answerBytes)
 		c.closeLocked()
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 
 	"platter/coord/tree"
 	"platter/coord/zk"
+	ioconn "platter/io/conn"
 )
 
 // request is one decoded frame after the handshake. The body is borrowed from the frame.
@@ -37,14 +38,26 @@ func (s *Server) acceptLoop() {
 			return
 		}
 		s.running.Add(1)
-		go s.serve(c)
+		go s.serve(c, nc)
 	}
 }
 
-// serve is one connection's reader from its first byte to its end.
-func (s *Server) serve(c *conn) {
+// serve is one connection's reader from its first byte to its end, or until the poller takes it over.
+func (s *Server) serve(c *conn, nc net.Conn) {
+	r := s.newFrameReader(c, nil)
+	if err := s.handshake(c, nc, r); err != nil || c.session == nil {
+		s.leave(c, err)
+		return
+	}
+	if c.poller != nil {
+		c.poller.adopt(c, nc)
+	}
+	s.serveFrames(c, r)
+}
+
+// leave is a connection's end, of which its reader has learned.
+func (s *Server) leave(c *conn, err error) {
 	defer s.running.Done()
-	err := s.serveFrames(c)
 	c.abandon()
 	s.watches.Remove(c)
 	if c.session != nil {
@@ -55,42 +68,57 @@ func (s *Server) serve(c *conn) {
 	s.conns.remove(c)
 	s.stats.dropped.Add(1)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
-		s.log.Info("coordinator: connection ended", "peer", c.nc.RemoteAddr(), "err", err)
+		s.log.Info("coordinator: connection ended", "peer", c.peer, "err", err)
 	}
+	c.free()
 }
 
-func (s *Server) serveFrames(c *conn) error {
-	r := s.newFrameReader(c.nc)
-	if err := s.handshake(c, r); err != nil || c.session == nil {
-		return err
-	}
+// serveFrames reads until the end, or until the poller can go on.
+func (s *Server) serveFrames(c *conn, r *ioconn.FrameReader) {
 	for {
 		if !r.Ready() {
 			c.flush()
+			if c.sock != nil && r.Empty() && c.sock.Arm() == nil {
+				return // the reader is the poller now
+			}
 		}
 		frame, err := r.Next()
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.take(c, frame.B, !r.Ready())
+			frame.Release()
 		}
-		s.stats.received.Add(1)
-		s.stats.bytesReceived.Add(int64(len(frame.B)) + 4)
-		c.received.Add(1)
-		isPing := len(frame.B) == 8 && zk.Op(binary.BigEndian.Uint32(frame.B[4:])) == zk.OpPing
-		err = s.dispatch(c, frame.B, s.sessions.touch(c.session), !r.Ready())
-		frame.Release()
 		if err != nil {
-			return err
-		}
-		if !isPing { // a client that is slow to read its events is heard of meanwhile
-			c.flushFull()
+			s.leave(c, err)
+			return
 		}
 	}
+}
+
+func isPing(frame []byte) bool {
+	return len(frame) == 8 && zk.Op(binary.BigEndian.Uint32(frame[4:])) == zk.OpPing
+}
+
+// take takes one frame of a connection's own goroutine.
+func (s *Server) take(c *conn, frame []byte, last bool) error {
+	s.heard(c, frame)
+	err := s.dispatch(c, frame, s.sessions.touch(c.session), func(p *proposal) error { return s.propose(p, last) })
+	if err == nil && !isPing(frame) { // a client that is slow to read its events is heard of meanwhile
+		c.flushFull()
+	}
+	return err
+}
+
+func (s *Server) heard(c *conn, frame []byte) {
+	s.stats.received.Add(1)
+	s.stats.bytesReceived.Add(int64(len(frame)) + 4)
+	c.received.Add(1)
 }
 
 var errNoToken = errors.New("a SASL request without a token")
 
-// dispatch answers one request, or queues it. last: no other one has come behind it yet.
-func (s *Server) dispatch(c *conn, frame []byte, atMs int64, last bool) error {
+// dispatch answers one request, or queues it; a write is given to propose. Without propose it does not wait: the
+// write is the poller's, and what cannot be taken at once is errBusy, and untouched.
+func (s *Server) dispatch(c *conn, frame []byte, atMs int64, propose func(*proposal) error) error {
 	d := zk.NewDecoder(frame)
 	q := request{atMs: atMs}
 	q.Decode(&d)
@@ -109,9 +137,10 @@ func (s *Server) dispatch(c *conn, frame []byte, atMs int64, last bool) error {
 		c.reply(zk.ReplyHeader{Xid: q.Xid}, func(b []byte) []byte { return zk.AppendBuffer(b, nil) })
 		return nil
 	case isWrite(&q):
-		return s.propose(c, &q, last)
-	case c.pushRead(&q):
-		return nil
+		return s.write(c, &q, propose)
+	}
+	if queued, err := c.pushRead(&q, propose != nil); queued || err != nil {
+		return err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -148,18 +177,29 @@ func (s *Server) zxid() int64 {
 	return s.tree.Zxid()
 }
 
-// propose hands a write to the committer, which with lead may be the caller.
-func (s *Server) propose(c *conn, q *request, lead bool) error {
-	c.pushWrite()
+// write makes a proposal of a write.
+func (s *Server) write(c *conn, q *request, propose func(*proposal) error) error {
+	if err := c.pushWrite(propose != nil); err != nil {
+		return err
+	}
 	p := &proposal{entry: s.entry(c.session.id, q), conn: c, xid: q.Xid, atMs: q.atMs}
+	if propose == nil {
+		c.poller.writes = append(c.poller.writes, p)
+		return nil
+	}
+	return propose(p)
+}
+
+// propose hands a write to the committer, which with lead may be the caller.
+func (s *Server) propose(p *proposal, lead bool) error {
 	ok, leads := s.queue.add(p, lead && s.store.quick.Load())
 	if !ok {
 		return ErrClosed
 	}
 	if leads {
-		c.committing.Store(true)
-		defer c.committing.Store(false)
-		if !s.commit(c) {
+		p.conn.committing.Store(true)
+		defer p.conn.committing.Store(false)
+		if !s.commit(p.conn) {
 			return s.Err()
 		}
 		s.queue.passOn()

@@ -56,7 +56,7 @@ func (c *conn) report() connReport {
 	c.omu.Lock()
 	defer c.omu.Unlock()
 	r := connReport{
-		peer: c.nc.RemoteAddr().String(), reading: reading, queued: int64(queued), received: c.received.Load(),
+		peer: c.peer.String(), reading: reading, queued: int64(queued), received: c.received.Load(),
 		sent: c.talk.sent, sinceMs: c.sinceMs, talk: c.talk,
 	}
 	if x := c.attached.Load(); x != nil {

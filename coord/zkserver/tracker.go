@@ -177,7 +177,7 @@ func (t *tracker) sweep() time.Duration {
 		if x.heardMs.Load() > now { // noted while a pause had not been seen yet
 			x.heardMs.Store(now)
 		}
-		if x.conn != nil && x.conn.committing.Load() { // a disk that is slow to sync is not the client's silence
+		if x.conn != nil && x.conn.unheard() { // a disk that is slow to sync is not the client's silence
 			x.heardMs.Store(now)
 		}
 		if x.dueMs = x.deadlineMs(); x.dueMs > now {

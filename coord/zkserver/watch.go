@@ -16,7 +16,7 @@ const (
 func (s *Server) watch(c *conn, kind tree.WatchKind, mode tree.WatchMode, path string) {
 	mine, all := s.watches.Add(kind, mode, path, c)
 	if mine > watchBytesMax || all > watchBytesAllMax {
-		s.log.Warn("coordinator: connection closed: too many watches", "peer", c.nc.RemoteAddr(),
+		s.log.Warn("coordinator: connection closed: too many watches", "peer", c.peer,
 			"bytes", mine, "most", watchBytesMax, "bytesOfAll", all, "mostOfAll", watchBytesAllMax)
 		c.close()
 	}

@@ -3,7 +3,8 @@
 //
 // # How a request goes
 //
-// A goroutine a connection reads frames. A read is answered at once from the tree under a shared lock,
+// A goroutine a connection reads frames, or a poller for many connections at once (Config.Pollers), which leaves one
+// that it would have to wait for to a goroutine until that is over. A read is answered at once from the tree under a shared lock,
 // straight into the connection's output buffer. A write becomes a proposal; the one committer (the
 // connection's own goroutine if nobody is at it, else a loop) takes all that wait, writes them to the
 // log as one frame, syncs once, applies them, and answers. Nothing is visible before it is durable.
@@ -87,7 +88,10 @@ type Config struct {
 	SnapCount  int           // snapCount: writes after which a snapshot is made; 0: only the log's size counts
 	SyncWarn   time.Duration // fsync.warningthresholdms: slower syncs are warned of; 0: none
 	PurgeEvery time.Duration
-	Log        *slog.Logger
+	// Pollers is how many goroutines wait for the connections together, where the platform has such a thing (io/conn's
+	// Loop): a busy server needs less of the processor so. 0: each connection has a goroutine of its own.
+	Pollers int
+	Log     *slog.Logger
 }
 
 // snapOnCloseBytes of log since the last snapshot make Close write one.
@@ -120,6 +124,7 @@ type Server struct {
 	mu       sync.RWMutex // the committer changes the tree, everybody else reads it
 	tree     *tree.Tree
 	watches  *tree.Watches[*conn]
+	pollers  []*poller
 	sessions *tracker
 	sweeps   repeater
 	reaping  repeater
@@ -188,6 +193,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		s.store.close()
 		return nil, err
 	}
+	s.startPollers()
 	s.running.Add(2)
 	go s.acceptLoop()
 	go s.commitLoop()
@@ -280,6 +286,7 @@ func (s *Server) end(cause error) {
 func (s *Server) finish() {
 	defer close(s.done)
 	s.running.Wait()
+	s.endPollers()
 	if errors.Is(s.Err(), ErrClosed) && s.store.since > snapOnCloseBytes {
 		s.store.roll()
 		s.saveSnapshot(s.tree.Capture())

@@ -11,9 +11,11 @@ import (
 	"platter/io/portable"
 )
 
-// start runs a server on a free port until the test ends.
+// start runs a server on a free port until the test ends. It has a poller; servers that tests start without this one
+// have none.
 func start(t *testing.T, c Config) *Server {
 	t.Helper()
+	c.Pollers = 1
 	if c.Clock == nil {
 		c.Clock = clock.Real{}
 	}

@@ -52,6 +52,8 @@ type FrameConfig struct {
 	// frames come several a system call; of a large one little is copied, since it is read straight into
 	// its own buffer, and brings the beginning of the next one along.
 	AheadBytes int
+	// First was read from the connection before.
+	First []byte
 	// Progress, if set, is told of what a frame waits for: 4 when only a part of its length has come,
 	// the length when not all of that has, and after these 0 when the frame is whole or lost. From it a
 	// server sets a deadline.
@@ -88,7 +90,10 @@ func NewFrameReader(ctx context.Context, src io.Reader, cfg FrameConfig) *FrameR
 	if cfg.AheadBytes == 0 {
 		cfg.AheadBytes = aheadDefault
 	}
-	return &FrameReader{ctx: ctx, src: src, cfg: cfg, ahead: make([]byte, max(cfg.AheadBytes, prefixBytes)), trusted: FirstBytes}
+	r := &FrameReader{ctx: ctx, src: src, cfg: cfg, ahead: make([]byte, max(cfg.AheadBytes, prefixBytes, len(cfg.First))), trusted: FirstBytes}
+	r.end = copy(r.ahead, cfg.First)
+	r.cfg.First = nil
+	return r
 }
 
 // Next returns the next frame without its length; the caller releases it. An error before the first
@@ -161,6 +166,9 @@ func (r *FrameReader) Ready() bool {
 	have := r.buffered() - prefixBytes
 	return have >= 0 && have >= int(binary.BigEndian.Uint32(r.ahead[r.start:]))
 }
+
+// Empty reports whether nothing was read that Next has not given.
+func (r *FrameReader) Empty() bool { return r.buffered() == 0 }
 
 func (r *FrameReader) buffered() int { return r.end - r.start }
 

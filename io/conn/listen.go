@@ -220,6 +220,9 @@ type other struct {
 
 func (c *other) Close() error { return c.pass.close(c.Conn) }
 
+// leave is close for a connection that lives on, without its net.Conn, until now.
+func (p *pass) leave() { p.once.Do(func() { p.gate.leave(p.address) }) }
+
 func (p *pass) close(nc net.Conn) error {
 	p.once.Do(func() {
 		p.err = nc.Close()

@@ -80,7 +80,7 @@ func realOptions() realzk.Options {
 func ourConfig() zkserver.Config {
 	return zkserver.Config{
 		FS: memdisk.New(memdisk.Options{}), Clock: clock.Real{}, Dir: "/zk", TickMs: tickMs, MaxSessionMs: longMs,
-		ExtendedTypes: true, ContainerCheck: time.Hour, SuperDigest: digest("super:test"),
+		ExtendedTypes: true, ContainerCheck: time.Hour, Pollers: 1, SuperDigest: digest("super:test"),
 	}
 }
 

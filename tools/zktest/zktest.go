@@ -22,6 +22,7 @@ func Ours(t testing.TB, c zkserver.Config) string {
 		c.Dir = "/zk"
 	}
 	c.FourLetterWords = []string{"*"}
+	c.Pollers = 1
 	c.Clock = clock.Real{}
 	c.Log = slog.New(slog.DiscardHandler)
 	s, err := zkserver.Start(t.Context(), c)

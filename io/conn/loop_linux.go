@@ -1,0 +1,219 @@
+//go:build linux
+
+package conn
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// eventsMax is how many sockets one turn of a loop tells of.
+const eventsMax = 64
+
+// Loop waits for many sockets on one goroutine (epoll(7), edge-triggered): a request of a busy one costs no change
+// of goroutines, and one that is idle holds neither a goroutine nor a buffer.
+type Loop struct {
+	epoll int
+	wake  int // an eventfd that ends Run
+
+	mu    sync.Mutex                               // of changes
+	socks atomic.Pointer[[]atomic.Pointer[Socket]] // by descriptor
+}
+
+// NewLoop makes a loop. Run must be called, and ends it.
+func NewLoop() (*Loop, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll_create: %w", err)
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err == nil {
+		err = unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, wake, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(wake)})
+	}
+	if err != nil {
+		unix.Close(epoll)
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	l := &Loop{epoll: epoll, wake: wake}
+	l.socks.Store(new([]atomic.Pointer[Socket]))
+	return l, nil
+}
+
+// Run serves until End. After each turn it calls turned with the number of sockets that it told of.
+func (l *Loop) Run(turned func(sockets int)) {
+	var events [eventsMax]unix.EpollEvent
+	for {
+		n, err := unix.EpollWait(l.epoll, events[:], -1)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			panic(fmt.Sprintf("conn: epoll_wait: %v", err)) // only a bug of ours brings that (epoll_wait(2))
+		}
+		for i := range max(n, 0) {
+			if e := &events[i]; int(e.Fd) == l.wake {
+				l.close()
+				return
+			} else if s := l.at(int(e.Fd)); s != nil {
+				s.tell(e.Events)
+			}
+		}
+		turned(n)
+	}
+}
+
+// End ends Run. The sockets must have been freed.
+func (l *Loop) End() {
+	_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+}
+
+func (l *Loop) close() {
+	unix.Close(l.epoll)
+	unix.Close(l.wake)
+}
+
+func (l *Loop) at(fd int) *Socket {
+	if all := *l.socks.Load(); fd < len(all) {
+		return all[fd].Load()
+	}
+	return nil
+}
+
+// put changes the table, which the loop reads without a lock.
+func (l *Loop) put(fd int, s *Socket) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := *l.socks.Load()
+	if fd >= len(all) {
+		grown := make([]atomic.Pointer[Socket], max(2*len(all), fd+eventsMax))
+		for i := range all {
+			grown[i].Store(all[i].Load())
+		}
+		l.socks.Store(&grown)
+		all = grown
+	}
+	all[fd].Store(s)
+}
+
+// Take makes a Socket of an accepted connection, which must not be used any more, and whose place in its gate lasts
+// until Free. It is not armed. On an error the connection is as it was.
+func (l *Loop) Take(nc net.Conn, ready func(ended bool)) (*Socket, error) {
+	c, ok := nc.(*Conn)
+	if !ok {
+		return nil, ErrNoLoop
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return nil, fmt.Errorf("take a socket: %w", err)
+	}
+	fd := -1
+	if controlled := raw.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) }); controlled != nil {
+		err = controlled
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take a socket: %w", err)
+	}
+	s := &Socket{loop: l, fd: fd, ready: ready, peer: c.RemoteAddr(), release: c.leave}
+	s.some.L = &s.mu
+	l.put(fd, s)
+	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, s.interest()); err != nil {
+		l.put(fd, nil)
+		unix.Close(fd)
+		return nil, fmt.Errorf("epoll_ctl: %w", err)
+	}
+	c.TCPConn.Close() // of the runtime's poller; the connection lives on in fd
+	return s, nil
+}
+
+func (s *Socket) interest() *unix.EpollEvent {
+	return &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET&0xffffffff, Fd: int32(s.fd)}
+}
+
+// Arm gives the reads to the loop; what has come before is told of, too. On an error they are the caller's still.
+func (s *Socket) Arm() error {
+	s.mu.Lock() // Free, after what the loop does meanwhile, comes after this
+	defer s.mu.Unlock()
+	s.armed.Store(true)
+	err := unix.EpollCtl(s.loop.epoll, unix.EPOLL_CTL_MOD, s.fd, s.interest())
+	if err != nil && s.armed.CompareAndSwap(true, false) {
+		return fmt.Errorf("epoll_ctl: %w", err)
+	}
+	return nil
+}
+
+// tell is the loop's.
+func (s *Socket) tell(events uint32) {
+	const ended = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+	readable := events&(unix.EPOLLIN|ended) != 0
+	if readable && s.armed.Load() {
+		s.ready(events&ended != 0)
+		readable = false
+	}
+	s.happened(readable, events&(unix.EPOLLOUT|ended) != 0)
+}
+
+// TryRead reads what is there: nothing and no error when there is nothing. io.EOF: the end.
+func (s *Socket) TryRead(p []byte) (int, error) {
+	for {
+		n, err := unix.Read(s.fd, p)
+		switch {
+		case err == nil && n == 0:
+			return 0, io.EOF
+		case err == nil:
+			return n, nil
+		case errors.Is(err, unix.EAGAIN):
+			return 0, nil
+		case !errors.Is(err, unix.EINTR):
+			return 0, err
+		}
+	}
+}
+
+// TryWrite sends what there is room for. Fewer bytes than len(p) without an error: there is no room now.
+func (s *Socket) TryWrite(p []byte) (int, error) { return tryWrite(uintptr(s.fd), p) }
+
+// Read waits for something to read.
+func (s *Socket) Read(p []byte) (int, error) {
+	for {
+		if n, err := s.TryRead(p); n > 0 || err != nil {
+			return n, err
+		}
+		if !s.wait(&s.readable) {
+			return 0, net.ErrClosed
+		}
+	}
+}
+
+// Write sends all of p, and waits for room.
+func (s *Socket) Write(p []byte) (n int, err error) {
+	for {
+		m, err := s.TryWrite(p[n:])
+		if n += m; n == len(p) || err != nil {
+			return n, err
+		}
+		if m == 0 && !s.wait(&s.writable) {
+			return n, net.ErrClosed
+		}
+	}
+}
+
+// Close ends the connection: whoever waits gets an error, and the loop tells of the end. What was written
+// before arrives. Free must follow.
+func (s *Socket) Close() error {
+	if s.goDown() {
+		_ = unix.Shutdown(s.fd, unix.SHUT_RDWR) // it may be over already
+	}
+	return nil
+}
+
+// Free gives the descriptor back, and the place in the gate. Nobody uses the socket any more.
+func (s *Socket) Free() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loop.put(s.fd, nil)
+	unix.Close(s.fd) // which takes it out of the epoll set: it is the only descriptor
+	s.release()
+}
