@@ -29,12 +29,18 @@ type Model struct {
 	// SpanBytes is what random positions are spread over; 0: the whole device.
 	SpanBytes int64 `json:"span_bytes"`
 
-	custom *hddsim.DriveParams
+	custom *described
 }
 
-// ModelOf is a model of a spinning drive that is described in full.
-func ModelOf(p hddsim.DriveParams, spanBytes int64) *Model {
-	return &Model{Kind: "hdd7200", SpanBytes: spanBytes, custom: &p}
+// described is a drive with the kernel's queue before it.
+type described struct {
+	drive hddsim.DriveParams
+	queue hddsim.QueueParams
+}
+
+// ModelOf is a model of a spinning drive that is described in full, with the kernel's queue before it.
+func ModelOf(p hddsim.DriveParams, q hddsim.QueueParams, spanBytes int64) *Model {
+	return &Model{Kind: "hdd7200", SpanBytes: spanBytes, custom: &described{p, q}}
 }
 
 var (
@@ -124,7 +130,7 @@ func (m *Model) checkDrive() error {
 // drive is the spinning drive, or a set's member.
 func (m *Model) drive(kind string) hddsim.DriveParams {
 	if m.custom != nil {
-		return *m.custom
+		return m.custom.drive
 	}
 	p := drives[kind]()
 	if m.CapacityBytes > 0 {
@@ -159,7 +165,11 @@ func (m *Model) solid() hddsim.SSDParams {
 // device makes it, with the kernel's queue before each drive.
 func (m *Model) device(mach *hddsim.Machine, seed uint64) (hddsim.Device, error) {
 	if drives[m.Kind] != nil {
-		return hddsim.NewQueue(mach, hddsim.NewDrive(mach, m.drive(m.Kind), seed), hddsim.DefaultQueue()), nil
+		q := hddsim.DefaultQueue()
+		if m.custom != nil {
+			q = m.custom.queue
+		}
+		return hddsim.NewQueue(mach, hddsim.NewDrive(mach, m.drive(m.Kind), seed), q), nil
 	}
 	if solids[m.Kind] != nil {
 		return hddsim.NewQueue(mach, hddsim.NewSSD(mach, m.solid()), hddsim.DefaultQueue()), nil

@@ -43,7 +43,7 @@ same lab by fio, and print a table of them (Markdown). What is more than a fifth
 			return err
 		}
 		return inLab(cmd.Context(), &c, func(l *lab.Lab) error {
-			o.Lab, o.Drive = l, *disklab.ModelOf(c.Drive(), o.BudgetBytes/2)
+			o.Lab, o.Drive = l, *disklab.ModelOf(c.Drive(), c.Queue(), o.BudgetBytes/2)
 			o.Progress = func(what string) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s", what) }
 			rows, err := agree.Run(cmd.Context(), o)
 			fmt.Fprint(os.Stderr, "\r\x1b[K")

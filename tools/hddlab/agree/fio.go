@@ -55,6 +55,9 @@ func (f fio) run(ctx context.Context, c *disklab.Cell, like Figure) (Figure, err
 	if len(args) == 0 {
 		return Figure{}, fmt.Errorf("no job for it")
 	}
+	if err := f.settle(); err != nil {
+		return Figure{}, err
+	}
 	before, err := f.lab.Stats()
 	if err != nil {
 		return Figure{}, err
@@ -69,6 +72,15 @@ func (f fio) run(ctx context.Context, c *disklab.Cell, like Figure) (Figure, err
 		err = os.RemoveAll(grown)
 	}
 	return got, err
+}
+
+// settle waits for what the file system has still to write of the last job.
+func (f fio) settle() error {
+	d, err := os.Open(f.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // job is what fio is told for a cell. Files that grow are new ones; all others are within the span that is laid out.

@@ -14,8 +14,6 @@ import (
 const (
 	diskName = "disk"
 	diskNode = 2 // its inode; the root is 1
-	// requestBytesMax is the longest FUSE request, and with it the longest of the loop device.
-	requestBytesMax = 1 << 20
 	// requestsMax bounds what the kernel sends at once without anybody waiting for it, as a drive's queue does.
 	requestsMax = 32
 )

@@ -89,6 +89,16 @@ func (c Config) Drive() hddsim.DriveParams {
 	return p
 }
 
+// Queue is the kernel's queue before it: as before any disk, but that FUSE cuts requests shorter.
+func (c Config) Queue() hddsim.QueueParams {
+	q := hddsim.DefaultQueue()
+	q.RequestMax = requestBytesMax
+	return q
+}
+
+// requestBytesMax is the longest FUSE request, and with it the longest of the loop device.
+const requestBytesMax = 1 << 20
+
 const (
 	sectorBytes  = 4096
 	sizeBytesMin = 320 << 20 // XFS wants 300 MiB
