@@ -395,7 +395,7 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 	srv.Start()
 	b.atStop("the server", srv.Close)
 	b.atStop("the leaderships", b.node.HandOver)
-	// Until the controller has told it, this broker would tell clients of an empty cluster.
+	defer handler.Joined()
 	joining, cancel := context.WithTimeout(ctx, joinMax)
 	defer cancel()
 	if err := b.node.Joined(joining); err != nil && ctx.Err() == nil {

@@ -65,6 +65,7 @@ var produces = sync.Pool{New: func() any { return new(produce) }}
 
 // Produce queues the batches of a produce to their partitions, in the order of the request.
 func (h *Handler) Produce(r *server.Request) {
+	h.awaitJoined(r.Gone())
 	p := produces.Get().(*produce)
 	p.h, p.r, p.req = h, r, wire.GetProduceRequest()
 	if err := p.req.Decode(r.Version, r.Body); err != nil {

@@ -15,7 +15,7 @@ import (
 //   - the answer comes when the new topics' leaders serve, or after timeout.ms;
 //   - a topic named twice in one request is INVALID_REQUEST;
 //   - from version 5 on the answer tells the topic's size and all its settings, from 7 its id.
-func init() { register(kmsg.CreateTopics, 2, 7, (*Handler).createTopics) }
+func init() { registerControlled(kmsg.CreateTopics, 2, 7, (*Handler).createTopics) }
 
 // Waits that a client may ask of the controller.
 const (

@@ -10,7 +10,7 @@ import (
 //   - by name, from version 6 on also by id; a topic named by both, or twice, is INVALID_REQUEST;
 //   - the answer comes when the replicas are stopped, or after timeout.ms;
 //   - with delete.topic.enable=false everything is refused.
-func init() { register(kmsg.DeleteTopics, 1, 6, (*Handler).deleteTopics) }
+func init() { registerControlled(kmsg.DeleteTopics, 1, 6, (*Handler).deleteTopics) }
 
 func (h *Handler) deleteTopics(c call, req *kmsg.DeleteTopicsRequest) (kmsg.Response, error) {
 	resp := kmsg.NewPtrDeleteTopicsResponse()

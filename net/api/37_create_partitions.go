@@ -11,7 +11,7 @@ import (
 //   - the answer comes when the new partitions' leaders serve, or after timeout.ms;
 //   - the topics that the broker keeps for itself are INVALID_TOPIC_EXCEPTION: a group's place, for one,
 //     follows from the count of partitions. (Kafka's tool refuses that, its brokers do not.)
-func init() { register(kmsg.CreatePartitions, 0, 3, (*Handler).createPartitions) }
+func init() { registerControlled(kmsg.CreatePartitions, 0, 3, (*Handler).createPartitions) }
 
 func (h *Handler) createPartitions(c call, req *kmsg.CreatePartitionsRequest) (kmsg.Response, error) {
 	resp := kmsg.NewPtrCreatePartitionsResponse()

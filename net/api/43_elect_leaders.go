@@ -12,7 +12,7 @@ import (
 //     where the partition has no leader;
 //   - a partition whose leader is right already is ELECTION_NOT_NEEDED, and left out of the answer when
 //     all were asked for (null).
-func init() { register(kmsg.ElectLeaders, 0, 2, (*Handler).electLeaders) }
+func init() { registerControlled(kmsg.ElectLeaders, 0, 2, (*Handler).electLeaders) }
 
 const (
 	electPreferred = 0

@@ -9,7 +9,7 @@ import (
 // ListPartitionReassignments (KIP-455). Version 0. Behaviour: the controller's picture, which another tool
 // may have put into the topics' znodes; null topics mean all, and a partition that is not being moved is
 // left out, whether it exists or not.
-func init() { register(kmsg.ListPartitionReassignments, 0, 0, (*Handler).listReassignments) }
+func init() { registerControlled(kmsg.ListPartitionReassignments, 0, 0, (*Handler).listReassignments) }
 
 func (h *Handler) listReassignments(c call, req *kmsg.ListPartitionReassignmentsRequest) (kmsg.Response, error) {
 	resp := kmsg.NewPtrListPartitionReassignmentsResponse()

@@ -8,6 +8,7 @@ package api
 import (
 	"context"
 	"log/slog"
+	"sync"
 
 	"platter/coord/cluster"
 	"platter/coord/config"
@@ -124,9 +125,11 @@ type Handler struct {
 	metadata metadataCache
 	pins     pins
 	sessions sessions
+	joined   chan struct{} // closed by Joined
+	joinOnce sync.Once
 }
 
-// New returns a handler over the broker's parts.
+// New returns a handler over the broker's parts. It holds most requests back until Joined.
 func New(d Deps) *Handler {
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
@@ -134,7 +137,7 @@ func New(d Deps) *Handler {
 	if d.Metrics == nil {
 		d.Metrics = console.NewMetrics()
 	}
-	h := &Handler{Deps: d, rejects: server.NewLimitedLog(d.Log)}
+	h := &Handler{Deps: d, rejects: server.NewLimitedLog(d.Log), joined: make(chan struct{})}
 	h.pins.init(d.FetchFilesMax)
 	h.sessions.init(d.Config.Int("max.incremental.fetch.session.cache.slots"))
 	return h

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"platter/net/frame"
-	"platter/net/peer"
 	"platter/net/server"
 	"platter/net/wire"
 )
@@ -89,38 +87,13 @@ func (h *Handler) Serve(ctx context.Context, r *server.Request) (*frame.Reply, e
 	if r.Key == wire.KeyApiVersions && versions.Support(r.Key, r.Version) != wire.Served {
 		return h.unsupportedApiVersions(c), nil
 	}
-	if reply := h.forward(c); reply != nil {
-		return reply, nil
+	if !early[r.Key] {
+		h.awaitJoined(ctx)
+	}
+	if responders[r.Key] != nil {
+		return h.byController(c)
 	}
 	return answerers[r.Key](h, c)
-}
-
-// controllerKeys are the requests that the controller answers, wherever they come to.
-var controllerKeys = map[int16]bool{
-	int16(kmsg.CreateTopics): true, int16(kmsg.DeleteTopics): true, int16(kmsg.CreatePartitions): true,
-	int16(kmsg.ElectLeaders): true, int16(kmsg.ListPartitionReassignments): true,
-}
-
-// forwardMax bounds how long an answer of the controller is waited for; requests have timeouts of their own.
-const forwardMax = 60 * time.Second
-
-// forward gives the controller's answer, nil where this broker answers for itself: it is the controller, or
-// does not reach it, or another broker has forwarded the request already.
-func (h *Handler) forward(c call) *frame.Reply {
-	if !controllerKeys[c.Key] || h.Forward == nil || string(c.ClientID) == peer.ForwardClient || h.Controller.Active() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(c.ctx, forwardMax)
-	defer cancel()
-	body, err := h.Forward(ctx, c.Key, c.Version, wire.Flexible(c.Key, c.Version), c.Body)
-	if err != nil {
-		h.rejects.Warn("the controller was not reached", "request", wire.KeyName(c.Key), "err", err)
-		return nil
-	}
-	reply := frame.New()
-	reply.Bytes(wire.AppendResponseHeader(make([]byte, 0, 8), c.Header))
-	reply.Bytes(body)
-	return reply
 }
 
 // encode makes a reply of a response whose version is set.

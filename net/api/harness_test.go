@@ -101,6 +101,7 @@ func startBroker(t testing.TB, settings map[string]string) *broker {
 		Controller: b.node.Controller(), Store: b.store, Overrides: b.node, ProducerIDs: b.node.ProducerIDs(), Groups: groups, Peer: b.node, Config: cfg,
 		Clock: clock.Real{}, Log: log, Metrics: b.metrics, FetchFilesMax: 40,
 	})
+	h.Joined()
 	b.server, err = server.New(server.Config{
 		Listeners: []server.Listener{{Name: "PLAINTEXT", Listener: l}}, Handler: h, Log: log, Metrics: b.metrics,
 		DrainMax: time.Second,

@@ -89,6 +89,7 @@ func startFollower(t *testing.T, f api.Replicas) *broker {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	h := api.New(api.Deps{BrokerID: 1, Replicas: f, Store: offlineDirs{}, Image: func() *cluster.Image { return img }, Config: cfg, Clock: clock.Real{}})
+	h.Joined()
 	s, err := server.New(server.Config{Listeners: []server.Listener{{Name: "PLAINTEXT", Listener: l}}, Handler: h, DrainMax: 100 * time.Millisecond})
 	must(t, err)
 	s.Start()

@@ -17,7 +17,7 @@ func TestFranzAdministration(t *testing.T) {
 	b := broker(t, map[string]string{"broker.id": "0", "num.partitions": "2"})
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(b.Addr()), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(seeds(b.Addr())...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func TestFranzAdministration(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	_, err = adm.CreateTopic(ctx, 2, 1, nil, "a")
+	_, err = adm.CreateTopic(ctx, 2, replicas(), nil, "a")
 	check("create", err)
 	for range 5 {
 		check("produce", cl.ProduceSync(ctx, &kgo.Record{Topic: "a", Value: []byte("x")}).FirstErr())

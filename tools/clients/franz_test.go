@@ -44,7 +44,7 @@ func TestFranzRoundTrip(t *testing.T) {
 func franzClient(t *testing.T, addr, topic string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(addr), kgo.AllowAutoTopicCreation(), kgo.DefaultProduceTopic(topic),
+		kgo.SeedBrokers(seeds(addr)...), kgo.AllowAutoTopicCreation(), kgo.DefaultProduceTopic(topic),
 		kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.ProducerBatchMaxBytes(12 << 20), kgo.FetchMaxBytes(32 << 20), kgo.FetchMaxPartitionBytes(1 << 20),
 	}, opts...)...)

@@ -71,7 +71,7 @@ func join(t *testing.T, addr, topic, group string, r *reads, opts ...kgo.Opt) *m
 		}
 	}
 	cl, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(addr), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
+		kgo.SeedBrokers(seeds(addr)...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnPartitionsAssigned(taken), kgo.OnPartitionsRevoked(given), kgo.OnPartitionsLost(given),
 		kgo.SessionTimeout(20 * time.Second), kgo.HeartbeatInterval(200 * time.Millisecond), kgo.RebalanceTimeout(30 * time.Second),
@@ -119,13 +119,13 @@ func fill(t *testing.T, addr, topic string, partitions int32, from, to int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(addr), kgo.DefaultProduceTopic(topic), kgo.UnknownTopicRetries(-1))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(seeds(addr)...), kgo.DefaultProduceTopic(topic), kgo.UnknownTopicRetries(-1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
 	if from == 0 {
-		if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, 1, nil, topic); err != nil {
+		if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, replicas(), nil, topic); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -254,7 +254,7 @@ func TestFranzAdmin(t *testing.T) {
 	r := newReads()
 	m := join(t, b.Addr(), "t", "g", r)
 	until(t, "all records", func() bool { return r.count() == 50 })
-	cl, err := kgo.NewClient(kgo.SeedBrokers(b.Addr()))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(seeds(b.Addr())...))
 	if err != nil {
 		t.Fatal(err)
 	}

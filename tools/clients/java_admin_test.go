@@ -10,7 +10,7 @@ import (
 )
 
 // javaTool runs one of Kafka's tools, and gives all that it prints; some fail with exit code 0.
-func javaTool(t *testing.T, cp string, b *proc.Broker, class string, args ...string) string {
+func javaTool(t *testing.T, cp string, b *target, class string, args ...string) string {
 	t.Helper()
 	full := java(cp, "org.apache.kafka.tools."+class, append([]string{"--bootstrap-server", b.Addr()}, args...)...)
 	out, err := exec.CommandContext(t.Context(), "java", full...).CombinedOutput()
@@ -62,7 +62,6 @@ func TestJavaConfigs(t *testing.T) {
 // TestJavaAdministration: Kafka's tools that add partitions, delete records, show directories and producers, and
 // elect leaders.
 func TestJavaAdministration(t *testing.T) {
-	alone(t)
 	cp := kafkaTools(t)
 	b := broker(t, map[string]string{"broker.id": "0"})
 	run(t, nil, proc.Binary(t), "topic", "create", "a", "-p", "2", "-b", b.Addr())

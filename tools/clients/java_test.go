@@ -98,7 +98,6 @@ func TestJavaVerifiable(t *testing.T) {
 
 // TestJavaTopics: Kafka's topic tool creates, describes, lists and deletes.
 func TestJavaTopics(t *testing.T) {
-	alone(t)
 	cp := kafkaTools(t)
 	b := broker(t, nil)
 	topics := func(args ...string) string {
@@ -106,7 +105,7 @@ func TestJavaTopics(t *testing.T) {
 	}
 	topics("--create", "--topic", "made", "--partitions", "3", "--config", "retention.ms=3600000")
 	described := topics("--describe", "--topic", "made")
-	for _, want := range []string{"PartitionCount: 3", "ReplicationFactor: 1", "retention.ms=3600000", "Leader: 0"} {
+	for _, want := range []string{"PartitionCount: 3", fmt.Sprint("ReplicationFactor: ", replicas()), "retention.ms=3600000", "Leader: 0"} {
 		if !strings.Contains(described, want) {
 			t.Errorf("no %q in %s", want, described)
 		}

@@ -15,12 +15,12 @@ func TestSaramaAdministration(t *testing.T) {
 			c := sarama.NewConfig()
 			c.Version = version
 			c.Producer.Return.Successes = true
-			admin, err := sarama.NewClusterAdmin([]string{b.Addr()}, c)
+			admin, err := sarama.NewClusterAdmin(seeds(b.Addr()), c)
 			must(t, err)
 			defer admin.Close()
 			topic := "admin-" + version.String()
-			must(t, admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: 1}, false))
-			producer, err := sarama.NewSyncProducer([]string{b.Addr()}, c)
+			must(t, admin.CreateTopic(topic, &sarama.TopicDetail{NumPartitions: 1, ReplicationFactor: replicas()}, false))
+			producer, err := sarama.NewSyncProducer(seeds(b.Addr()), c)
 			must(t, err)
 			defer producer.Close()
 			for range 3 {

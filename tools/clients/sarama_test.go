@@ -18,23 +18,26 @@ var saramaCodecs = map[string]sarama.CompressionCodec{
 // TestSarama at the version that it assumes by default in old programs, and at its newest.
 func TestSarama(t *testing.T) {
 	b := broker(t, nil)
-	for _, version := range []sarama.KafkaVersion{sarama.V1_0_0_0, sarama.MaxVersion} {
-		for _, codec := range codecs {
-			if codec == "zstd" && !version.IsAtLeast(sarama.V2_1_0_0) {
-				continue // Sarama refuses it by itself below 2.1
+	b.through(func(t *testing.T, suffix string) {
+		// Its own default is 2.1 by now; 1.0 is what old programs name.
+		for _, version := range []sarama.KafkaVersion{sarama.V1_0_0_0, sarama.DefaultVersion, sarama.MaxVersion} {
+			for _, codec := range codecs {
+				if codec == "zstd" && !version.IsAtLeast(sarama.V2_1_0_0) {
+					continue // Sarama refuses it by itself below 2.1
+				}
+				t.Run(version.String()+"/"+codec+suffix, func(t *testing.T) {
+					c := sarama.NewConfig()
+					c.Version = version
+					c.Producer.Compression, c.Producer.RequiredAcks = saramaCodecs[codec], sarama.WaitForAll
+					c.Producer.Return.Successes, c.Producer.Partitioner = true, sarama.NewManualPartitioner
+					c.Consumer.Offsets.Initial, c.Consumer.Offsets.AutoCommit.Enable = sarama.OffsetOldest, false
+					c.Consumer.MaxWaitTime = 100 * time.Millisecond
+					s := saramaRun{t: t, addr: seeds(b.Addr()), config: c, read: map[string]bool{}, topic: "sarama-" + version.String() + "-" + codec + suffix}
+					s.all()
+				})
 			}
-			t.Run(version.String()+"/"+codec, func(t *testing.T) {
-				c := sarama.NewConfig()
-				c.Version = version
-				c.Producer.Compression, c.Producer.RequiredAcks = saramaCodecs[codec], sarama.WaitForAll
-				c.Producer.Return.Successes, c.Producer.Partitioner = true, sarama.NewManualPartitioner
-				c.Consumer.Offsets.Initial, c.Consumer.Offsets.AutoCommit.Enable = sarama.OffsetOldest, false
-				c.Consumer.MaxWaitTime = 100 * time.Millisecond
-				s := saramaRun{t: t, addr: []string{b.Addr()}, config: c, read: map[string]bool{}, topic: "sarama-" + version.String() + "-" + codec}
-				s.all()
-			})
 		}
-	}
+	})
 }
 
 type saramaRun struct {
@@ -50,7 +53,7 @@ func (s *saramaRun) all() {
 	admin, err := sarama.NewClusterAdmin(s.addr, s.config)
 	must(t, err)
 	defer admin.Close()
-	must(t, admin.CreateTopic(s.topic, &sarama.TopicDetail{NumPartitions: partitionCount, ReplicationFactor: 1}, false))
+	must(t, admin.CreateTopic(s.topic, &sarama.TopicDetail{NumPartitions: partitionCount, ReplicationFactor: replicas()}, false))
 	s.produce(0, recordCount)
 	first := s.group("g-"+s.topic, recordCount)
 	wantRecords(t, first, 0, recordCount)
