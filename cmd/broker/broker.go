@@ -353,7 +353,7 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 		BrokerID:    b.node.BrokerID(),
 		Replicas:    api.HostReplicas(b.node.Host()),
 		Image:       b.node.Image,
-		Controller:  controllerOf{b.node.Controller(), b.node},
+		Controller:  b.node.Controller(),
 		Store:       b.store,
 		Overrides:   b.node,
 		ProducerIDs: b.node.ProducerIDs(),
@@ -362,6 +362,7 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 		Log:         b.o.Log.With("part", "api"),
 		Metrics:     b.metrics,
 
+		CreateMissing: b.node.CreateTopics,
 		FetchFilesMax: b.budget.files / 2,
 	})
 	overrides, err := resolveOverrides(ctx, c)

@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"context"
 	"time"
 
 	"platter/coord/config"
@@ -47,17 +46,6 @@ func followConfig(c *config.Broker) follow.Config {
 		PartitionBytesMax: int32(c.Int("replica.fetch.max.bytes")),
 		ResponseBytesMax:  int32(c.Int("replica.fetch.response.max.bytes")),
 	}
-}
-
-// controllerOf is this broker's controller, but for what clients of any broker ask for.
-type controllerOf struct {
-	*controller.Controller
-	node *node.Node
-}
-
-// CreateTopics asks whoever is the controller.
-func (c controllerOf) CreateTopics(ctx context.Context, ts []controller.NewTopic) []controller.Created {
-	return c.node.CreateTopics(ctx, ts)
 }
 
 // balance is what the settings say of leaders that are not the preferred ones.

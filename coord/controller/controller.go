@@ -15,6 +15,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -196,7 +197,7 @@ func (c *Controller) do(ctx context.Context, f func(*term) error) error {
 	select {
 	case c.requests <- job:
 	case <-ctx.Done():
-		return ErrTimeout
+		return fmt.Errorf("%w: the controller was busy", ErrTimeout)
 	case <-c.life.Done():
 		return ErrNotController
 	}
@@ -204,7 +205,7 @@ func (c *Controller) do(ctx context.Context, f func(*term) error) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return ErrTimeout
+		return fmt.Errorf("%w: the controller is at it", ErrTimeout)
 	}
 }
 

@@ -232,7 +232,7 @@ func (c *core) standingFor(p *partition) func(int32) standing {
 		switch {
 		case !ok:
 			return dead
-		case c.isLeaving(id) && c.othersInSync(p, id):
+		case c.isLeaving(id) && (c.othersInSync(p, id) || !p.exists && c.othersStay(p, id)):
 			return dead
 		case p.exists && p.state.Mzxid < b.Epoch:
 			return rejoined

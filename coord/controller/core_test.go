@@ -77,7 +77,11 @@ func TestTranscripts(t *testing.T) {
 				d.ScanArgs(t, "start", &start)
 				d.ScanArgs(t, "partitions", &partitions)
 				d.ScanArgs(t, "replicas", &replicas)
-				for i, r := range place(c.liveBrokers(), start, partitions, replicas) {
+				all, err := c.place(c.usable(), start, partitions, replicas)
+				if err != nil {
+					return err.Error()
+				}
+				for i, r := range all {
 					fmt.Fprintf(&out, "%d: %v\n", i, r)
 				}
 			default:

@@ -176,7 +176,7 @@ func (t *term) unknown(err error) {
 func (t *term) served(name string) error {
 	topic := t.core.topics[name]
 	if topic == nil {
-		return ErrTimeout
+		return fmt.Errorf("%w: the topic %s is gone", ErrTimeout, name)
 	}
 	for i := range topic.parts {
 		if p := &topic.parts[i]; !p.exists || p.state.Leader < 0 {
@@ -246,7 +246,7 @@ func (t *term) checkFree(name string, others *plans) error {
 
 // assign gives the replicas by partition, as asked for by hand or placed.
 func (t *term) assign(n *NewTopic) ([][]int32, error) {
-	live := t.core.liveBrokers()
+	live := t.core.usable()
 	if n.Assignment != nil {
 		return n.Assignment, t.checkAssignment(n)
 	}
@@ -262,13 +262,24 @@ func (t *term) assign(n *NewTopic) ([][]int32, error) {
 		return nil, fmt.Errorf("%w: number of partitions must be larger than 0", ErrInvalidPartitions)
 	case factor <= 0:
 		return nil, fmt.Errorf("%w: replication factor must be larger than 0", ErrInvalidReplication)
-	case int(factor) > len(live):
+	}
+	replicas, err := t.core.place(live, t.core.rotation, int(partitions), int(factor))
+	if err == nil && !n.ValidateOnly {
+		t.core.rotation++
+	}
+	return replicas, err
+}
+
+// place places on live brokers, where there are enough of them.
+func (c *core) place(live []cluster.Broker, start, partitions, factor int) ([][]int32, error) {
+	if factor <= len(live) {
+		return place(live, start, partitions, factor), nil
+	}
+	replicas := placeBehind(live, c.away(), start, partitions, factor)
+	if replicas == nil {
 		return nil, fmt.Errorf("%w: replication factor: %d larger than available brokers: %d", ErrInvalidReplication, factor, len(live))
 	}
-	if !n.ValidateOnly {
-		defer func() { t.core.rotation++ }()
-	}
-	return place(live, t.core.rotation, int(partitions), int(factor)), nil
+	return replicas, nil
 }
 
 // checkAssignment holds a manual assignment against Kafka's rules.

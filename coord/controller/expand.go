@@ -123,14 +123,11 @@ func (t *term) grow(m *MorePartitions, budget *int) (wrote bool, err error) {
 // assignMore gives the new partitions' replicas, as asked for by hand or placed behind the old ones.
 func (t *term) assignMore(topic *topic, m *MorePartitions, more int) ([][]int32, error) {
 	factor := len(topic.parts[0].replicas)
-	live := t.core.liveBrokers()
+	live := t.core.usable()
 	if m.Assignment == nil {
-		if factor > len(live) {
-			return nil, fmt.Errorf("%w: replication factor: %d larger than available brokers: %d", ErrInvalidReplication, factor, len(live))
-		}
 		// The ring goes on where the topic's own ends, so that leaders stay evenly spread.
 		start := max(0, slices.IndexFunc(live, func(b cluster.Broker) bool { return b.ID >= topic.parts[0].replicas[0] }))
-		return place(live, start+len(topic.parts), more, factor), nil
+		return t.core.place(live, start+len(topic.parts), more, factor)
 	}
 	if len(m.Assignment) != more {
 		return nil, fmt.Errorf("%w: increasing the number of partitions by %d but %d assignments provided", ErrInvalidAssignment, more, len(m.Assignment))

@@ -211,3 +211,11 @@ func (c *core) othersInSync(p *partition, broker int32) bool {
 		return id != broker && live && !c.isLeaving(id) && !slices.Contains(p.offline, id) && p.state.Mzxid >= b.Epoch
 	})
 }
+
+// othersStay says whether a partition has a replica elsewhere when a broker leaves.
+func (c *core) othersStay(p *partition, broker int32) bool {
+	return slices.ContainsFunc(p.replicas, func(id int32) bool {
+		_, live := c.brokers[id]
+		return id != broker && live && !c.isLeaving(id) && !slices.Contains(p.offline, id)
+	})
+}

@@ -24,6 +24,49 @@ func place(brokers []cluster.Broker, start, partitions, replicas int) [][]int32 
 	return out
 }
 
+// placeBehind is place where fewer brokers are live than there are to be replicas: each partition has all of them,
+// the first of which leads, and behind them as many as it takes of those that are away but have replicas of other
+// topics, so that they are expected back: a topic can be created while a broker is restarted. Kafka does so since it
+// keeps broker registrations itself (StripedReplicaPlacer: fenced brokers come last). nil: even so there are too few.
+func placeBehind(live []cluster.Broker, away []int32, start, partitions, replicas int) [][]int32 {
+	if len(live) == 0 || replicas > len(live)+len(away) {
+		return nil
+	}
+	out := place(live, start, partitions, min(replicas, len(live)))
+	for i := range out {
+		for j := range replicas - len(out[i]) {
+			out[i] = append(out[i], away[(start+i+j)%len(away)])
+		}
+	}
+	return out
+}
+
+// usable are the brokers that new partitions go to: those that shut down are as good as away.
+func (c *core) usable() []cluster.Broker {
+	return slices.DeleteFunc(c.liveBrokers(), func(b cluster.Broker) bool { return c.isLeaving(b.ID) })
+}
+
+// away are the brokers that shut down, or have replicas and are not live, sorted.
+func (c *core) away() []int32 {
+	var out []int32
+	for id := range c.brokers {
+		if c.isLeaving(id) {
+			out = append(out, id)
+		}
+	}
+	for _, t := range c.topics {
+		for i := range t.parts {
+			for _, id := range t.parts[i].replicas {
+				if _, live := c.brokers[id]; !live && !slices.Contains(out, id) {
+					out = append(out, id)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // pick takes n brokers from the ring, beginning at a position. racks 0 or 1: they do not matter.
 func pick(ring []cluster.Broker, at, n, racks int) []int32 {
 	ids := make([]int32, 0, n)

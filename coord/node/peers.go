@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,13 +50,30 @@ func (n *Node) UpdateMetadata(ctx context.Context, r controller.UpdateMetadata) 
 	return n.local.UpdateMetadata(ctx, n.self, r)
 }
 
-// CreateTopics is the controller's, wherever it is.
+// CreateTopics is the controller's, wherever it is. While there is none, it waits for the next one until ctx ends.
 func (n *Node) CreateTopics(ctx context.Context, ts []controller.NewTopic) []controller.Created {
-	if n.peers == nil || n.control.Active() {
-		return n.control.CreateTopics(ctx, ts)
+	for {
+		var out []controller.Created
+		if n.peers == nil || n.control.Active() {
+			out = n.control.CreateTopics(ctx, ts)
+		} else {
+			out = n.peers.CreateTopics(ctx, ts)
+		}
+		if n.peers == nil || !slices.ContainsFunc(out, func(c controller.Created) bool { return errors.Is(c.Err, controller.ErrNotController) }) {
+			return out
+		}
+		select {
+		case <-ctx.Done():
+			return out
+		case <-n.life.Done():
+			return out
+		case <-n.cfg.Clock.After(controllerPoll):
+		}
 	}
-	return n.peers.CreateTopics(ctx, ts)
 }
+
+// controllerPoll is how often it is looked for the next controller while there is none.
+const controllerPoll = 20 * time.Millisecond
 
 // Joined waits until the controller has told this broker of the cluster, or ctx ends.
 func (n *Node) Joined(ctx context.Context) error {
@@ -84,10 +102,12 @@ func (n *Node) HandOver(ctx context.Context) error {
 		remaining, err := n.handOver(ctx)
 		switch {
 		case err == nil && len(remaining) == 0:
+			n.linger(ctx)
 			return nil
 		case try < n.cfg.Shutdown.Retries: // a follower that is about to be in sync may be by then
 		case err == nil:
 			n.log("nobody can take over some partitions", "count", len(remaining))
+			n.linger(ctx)
 			return nil
 		default:
 			n.log("leaderships were not handed over", "err", err)
@@ -100,6 +120,19 @@ func (n *Node) HandOver(ctx context.Context) error {
 		}
 	}
 }
+
+// linger goes on serving for a while: clients that ask this broker are told who leads and coordinates now, instead of
+// losing their connections without a word.
+func (n *Node) linger(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-n.cfg.Clock.After(lingerTime):
+	}
+}
+
+// lingerTime covers a round of the long polls and short retries by which busy clients find out. Kafka's brokers take
+// about as long to stop.
+const lingerTime = 500 * time.Millisecond
 
 // handOverBackoffMax keeps a stop within its bound, whatever controlled.shutdown.retry.backoff.ms says.
 const handOverBackoffMax = time.Second

@@ -23,10 +23,11 @@ const (
 	adminWaitMax = 10 * time.Minute
 )
 
-// adminContext bounds an administrative request by its own timeout.
+// adminContext bounds an administrative request by its own timeout. A broker that stops lets it come to its end, while
+// it drains its connections: to break it off would leave the client not knowing what has become of it.
 func adminContext(c call, timeoutMs int32) (context.Context, context.CancelFunc) {
 	d := time.Duration(timeoutMs) * time.Millisecond
-	return context.WithTimeout(c.ctx, min(max(d, adminWaitMin), adminWaitMax))
+	return context.WithTimeout(c.Gone(), min(max(d, adminWaitMin), adminWaitMax))
 }
 
 func (h *Handler) createTopics(c call, req *kmsg.CreateTopicsRequest) (kmsg.Response, error) {

@@ -38,6 +38,10 @@ type Deps struct {
 	// Forward sends a request that only the controller answers on to it, and gives the answer's body
 	// (*peer.Pool). nil: there are no other brokers.
 	Forward func(ctx context.Context, key, version int16, flexible bool, body []byte) ([]byte, error)
+	// CreateMissing creates topics that clients named and that are missing, by whoever is the controller
+	// (*node.Node). nil: the Controller does.
+	CreateMissing func(context.Context, []controller.NewTopic) []controller.Created
+
 	Config  *config.Broker
 	Clock   clock.Clock
 	Log     *slog.Logger
@@ -136,6 +140,9 @@ func New(d Deps) *Handler {
 	}
 	if d.Metrics == nil {
 		d.Metrics = console.NewMetrics()
+	}
+	if d.CreateMissing == nil && d.Controller != nil {
+		d.CreateMissing = d.Controller.CreateTopics
 	}
 	h := &Handler{Deps: d, rejects: server.NewLimitedLog(d.Log), joined: make(chan struct{})}
 	h.pins.init(d.FetchFilesMax)

@@ -74,7 +74,7 @@ func (h *Handler) createMissing(c call, img *cluster.Image, req *kmsg.MetadataRe
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, createWaitMax)
 	defer cancel()
-	for _, r := range h.Controller.CreateTopics(ctx, wanted) {
+	for _, r := range h.CreateMissing(ctx, wanted) {
 		switch {
 		case r.Err == nil, errors.Is(r.Err, controller.ErrTopicExists):
 		case codeOf(r.Err) == RequestTimedOut, errors.Is(r.Err, controller.ErrNotController):

@@ -30,8 +30,14 @@ type Request struct {
 var requests = sync.Pool{New: func() any { return new(Request) }}
 
 // Gone ends when nobody waits for the answer any more. Unlike the context of Handler.Serve it outlasts
-// the broker's wish to stop, so that a produce under way can still be acknowledged.
-func (r *Request) Gone() context.Context { return r.c.gone }
+// the broker's wish to stop, so that a produce under way can still be acknowledged. A request that came by no
+// connection is always waited for.
+func (r *Request) Gone() context.Context {
+	if r.c == nil {
+		return context.Background()
+	}
+	return r.c.gone
+}
 
 // Answer answers a produce: reply nil sends nothing (acks=0), err closes the connection. The request is
 // not to be touched after it.

@@ -22,23 +22,25 @@ const bigBytes = 10 << 20
 // TestFranzRoundTrip sends every shape of record with every codec and wants the same back.
 func TestFranzRoundTrip(t *testing.T) {
 	b := broker(t, map[string]string{"message.max.bytes": "12582912", "num.partitions": "1"})
-	for _, codec := range codecs {
-		t.Run(codec, func(t *testing.T) {
-			topic := "franz-" + codec
-			ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
-			defer cancel()
-			cl := franzClient(t, b.Addr(), topic, kgo.ProducerBatchCompression(franzCodecs[codec]))
-			want := shapes(topic)
-			if err := cl.ProduceSync(ctx, cloneAll(want)...).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
-			got := consume(t, ctx, cl, len(want))
-			for i := range want {
-				compareRecord(t, i, want[i], got[i])
-			}
-			lookUpByTime(t, ctx, cl, topic, want)
-		})
-	}
+	b.through(func(t *testing.T, suffix string) {
+		for _, codec := range codecs {
+			t.Run(codec+suffix, func(t *testing.T) {
+				topic := "franz-" + codec + suffix
+				ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+				defer cancel()
+				cl := franzClient(t, b.Addr(), topic, kgo.ProducerBatchCompression(franzCodecs[codec]))
+				want := shapes(topic)
+				if err := cl.ProduceSync(ctx, cloneAll(want)...).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+				got := consume(t, ctx, cl, len(want))
+				for i := range want {
+					compareRecord(t, i, want[i], got[i])
+				}
+				lookUpByTime(t, ctx, cl, topic, want)
+			})
+		}
+	})
 }
 
 func franzClient(t *testing.T, addr, topic string, opts ...kgo.Opt) *kgo.Client {

@@ -51,27 +51,35 @@ const (
 func TestJavaConsole(t *testing.T) {
 	cp := kafkaTools(t)
 	b := broker(t, map[string]string{"num.partitions": "1"})
-	for _, codec := range codecs {
-		var in bytes.Buffer
-		for i := range 500 {
-			fmt.Fprintf(&in, "line %d %s\n", i, strings.Repeat("x", i%90))
+	b.through(func(t *testing.T, suffix string) {
+		for _, codec := range codecs {
+			topic := "java-" + codec + suffix
+			var in bytes.Buffer
+			for i := range 500 {
+				fmt.Fprintf(&in, "line %d %s\n", i, strings.Repeat("x", i%90))
+			}
+			want := in.String()
+			run(t, &in, "java", java(cp, consoleProducer, "--bootstrap-server", b.Addr(), "--topic", topic, "--compression-codec", codec)...)
+			got := run(t, nil, "java", java(cp, consoleConsumer, "--bootstrap-server", b.Addr(), "--topic", topic,
+				"--partition", "0", "--offset", "earliest", "--max-messages", "500")...)
+			if string(got) != want {
+				t.Errorf("%s: the console consumer read something else: %d bytes against %d", codec, len(got), len(want))
+			}
 		}
-		want := in.String()
-		run(t, &in, "java", java(cp, consoleProducer, "--bootstrap-server", b.Addr(), "--topic", "java-"+codec, "--compression-codec", codec)...)
-		got := run(t, nil, "java", java(cp, consoleConsumer, "--bootstrap-server", b.Addr(), "--topic", "java-"+codec,
-			"--partition", "0", "--offset", "earliest", "--max-messages", "500")...)
-		if string(got) != want {
-			t.Errorf("%s: the console consumer read something else: %d bytes against %d", codec, len(got), len(want))
-		}
-	}
+	})
 }
 
 // TestJavaVerifiable: Kafka's verifiable producer counts its acknowledgements, and its offset tool sees them.
 func TestJavaVerifiable(t *testing.T) {
 	cp := kafkaTools(t)
 	b := broker(t, map[string]string{"num.partitions": "1"})
+	b.through(func(t *testing.T, suffix string) { javaVerifiable(t, cp, b, "verifiable"+suffix) })
+}
+
+func javaVerifiable(t *testing.T, cp string, b *target, topic string) {
+	t.Helper()
 	out := run(t, nil, "java", java(cp, "org.apache.kafka.tools.VerifiableProducer", "--bootstrap-server", b.Addr(),
-		"--topic", "verifiable", "--max-messages", "2000", "--acks", "-1")...)
+		"--topic", topic, "--max-messages", "2000", "--acks", "-1")...)
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	var summary struct {
 		Name  string `json:"name"`
@@ -88,8 +96,8 @@ func TestJavaVerifiable(t *testing.T) {
 	if summary.Sent != 2000 || summary.Acked != 2000 {
 		t.Errorf("the verifiable producer says sent %d, acknowledged %d", summary.Sent, summary.Acked)
 	}
-	for when, want := range map[string]string{"latest": "verifiable:0:2000", "earliest": "verifiable:0:0", "max-timestamp": "verifiable:0:"} {
-		got := string(run(t, nil, "java", java(cp, "org.apache.kafka.tools.GetOffsetShell", "--bootstrap-server", b.Addr(), "--topic", "verifiable", "--time", when)...))
+	for when, want := range map[string]string{"latest": topic + ":0:2000", "earliest": topic + ":0:0", "max-timestamp": topic + ":0:"} {
+		got := string(run(t, nil, "java", java(cp, "org.apache.kafka.tools.GetOffsetShell", "--bootstrap-server", b.Addr(), "--topic", topic, "--time", when)...))
 		if !strings.HasPrefix(strings.TrimSpace(got), want) {
 			t.Errorf("offsets at %s: %q, want %q", when, got, want)
 		}

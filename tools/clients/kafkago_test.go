@@ -111,7 +111,9 @@ func (k *kafkaGo) create() {
 func (k *kafkaGo) lookUp() {
 	k.t.Helper()
 	leader := func(partition int) func(string) (*kafka.Conn, error) {
-		return func(addr string) (*kafka.Conn, error) { return kafka.DialLeader(k.ctx, "tcp", addr, k.topic, partition) }
+		return func(addr string) (*kafka.Conn, error) {
+			return kafka.DialLeader(k.ctx, "tcp", addr, k.topic, partition)
+		}
 	}
 	k.conn(leader(0), func(c *kafka.Conn) error {
 		if _, err := c.Seek(5, kafka.SeekAbsolute); err != nil {
@@ -125,7 +127,7 @@ func (k *kafkaGo) lookUp() {
 	})
 	k.conn(leader(1), func(c *kafka.Conn) error {
 		at, err := c.ReadOffset(startTime.Add(7*time.Second - time.Millisecond))
-		if err == nil && at != 3 {
+		if err == nil && at != 3 && !(rolled() && at > 3) {
 			k.t.Errorf("the time look-up gave %d, want 3", at)
 		}
 		return err

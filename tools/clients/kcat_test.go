@@ -22,9 +22,13 @@ import (
 func TestKcatRoundTrip(t *testing.T) {
 	need(t, "kcat")
 	b := broker(t, map[string]string{"num.partitions": "1"})
+	b.through(func(t *testing.T, suffix string) { kcatRoundTrips(t, b, suffix) })
+}
+
+func kcatRoundTrips(t *testing.T, b *target, suffix string) {
 	for _, codec := range codecs {
-		t.Run(codec, func(t *testing.T) {
-			topic := "kcat-" + codec
+		t.Run(codec+suffix, func(t *testing.T) {
+			topic := "kcat-" + codec + suffix
 			var in, want bytes.Buffer
 			for i := range 2000 {
 				if i%100 == 7 {
@@ -221,6 +225,11 @@ func digest(t *testing.T, path string) string {
 func TestKcatGroup(t *testing.T) {
 	need(t, "kcat")
 	b := broker(t, map[string]string{"num.partitions": "2"})
+	b.through(func(t *testing.T, suffix string) { kcatGroup(t, b, "grouped"+suffix, "kcats"+suffix) })
+}
+
+func kcatGroup(t *testing.T, b *target, topic, group string) {
+	t.Helper()
 	lines := func(first, n int) string {
 		var s strings.Builder
 		for i := first; i < first+n; i++ {
@@ -229,16 +238,16 @@ func TestKcatGroup(t *testing.T) {
 		return s.String()
 	}
 	read := func(n int) string {
-		out := run(t, nil, "kcat", "-b", b.Addr(), "-G", "kcats", "-q", "-X", "auto.offset.reset=earliest", "-c", strconv.Itoa(n), "grouped")
+		out := run(t, nil, "kcat", "-b", b.Addr(), "-G", group, "-q", "-X", "auto.offset.reset=earliest", "-c", strconv.Itoa(n), topic)
 		got := strings.SplitAfter(strings.TrimSuffix(string(out), "\n")+"\n", "\n")
 		slices.Sort(got)
 		return strings.Join(got, "")
 	}
-	run(t, strings.NewReader(lines(0, 300)), "kcat", "-P", "-b", b.Addr(), "-t", "grouped")
+	run(t, strings.NewReader(lines(0, 300)), "kcat", "-P", "-b", b.Addr(), "-t", topic)
 	if got := read(300); got != lines(0, 300) {
 		t.Errorf("first came %d bytes: %.200q", len(got), got)
 	}
-	run(t, strings.NewReader(lines(300, 100)), "kcat", "-P", "-b", b.Addr(), "-t", "grouped")
+	run(t, strings.NewReader(lines(300, 100)), "kcat", "-P", "-b", b.Addr(), "-t", topic)
 	if got := read(100); got != lines(300, 100) {
 		t.Errorf("then came %d bytes: %.200q", len(got), got)
 	}

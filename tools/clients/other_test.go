@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,7 +63,9 @@ func TestPythonClients(t *testing.T) {
 	for client, codecs := range map[string]int{"confluent-kafka": 5, "kafka-python": 5, "aiokafka": 5} {
 		t.Run(client, func(t *testing.T) {
 			b := broker(t, nil)
-			runScenario(t, codecs, python, "python/scenario.py", client, b.Addr())
+			b.through(func(t *testing.T, suffix string) {
+				runScenario(t, codecs, python, "python/scenario.py", client, b.Addr(), fmt.Sprint(replicas()), suffix)
+			})
 		})
 	}
 }
@@ -105,7 +108,9 @@ func TestNodeClients(t *testing.T) {
 	for script, codecs := range map[string]int{"kafkajs": 4, "platformatic": 5} {
 		t.Run(script, func(t *testing.T) {
 			b := broker(t, nil)
-			runScenario(t, codecs, "node", filepath.Join(dir, script+".mjs"), b.Addr())
+			b.through(func(t *testing.T, suffix string) {
+				runScenario(t, codecs, "node", filepath.Join(dir, script+".mjs"), b.Addr(), fmt.Sprint(replicas()), suffix)
+			})
 		})
 	}
 }

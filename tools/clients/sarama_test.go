@@ -55,11 +55,7 @@ func (s *saramaRun) all() {
 	defer admin.Close()
 	must(t, admin.CreateTopic(s.topic, &sarama.TopicDetail{NumPartitions: partitionCount, ReplicationFactor: replicas()}, false))
 	s.produce(0, recordCount)
-	first := s.group("g-"+s.topic, recordCount)
-	wantRecords(t, first, 0, recordCount)
-	for _, r := range first {
-		s.read[r.key] = true
-	}
+	wantRecords(t, s.group("g-"+s.topic, recordCount), 0, recordCount)
 	s.produce(recordCount, moreCount)
 	wantRecords(t, s.group("g-"+s.topic, moreCount), recordCount, moreCount)
 
@@ -68,7 +64,7 @@ func (s *saramaRun) all() {
 	defer client.Close()
 	at, err := client.GetOffset(s.topic, 1, startTime.Add(7*time.Second-time.Millisecond).UnixMilli())
 	must(t, err)
-	if at != 3 {
+	if at != 3 && !rolled() || at < 3 {
 		t.Errorf("the time look-up gave %d, want 3", at)
 	}
 	consumer, err := sarama.NewConsumerFromClient(client)
@@ -136,13 +132,14 @@ func (h *saramaHandler) Cleanup(s sarama.ConsumerGroupSession) error {
 func (h *saramaHandler) ConsumeClaim(s sarama.ConsumerGroupSession, c sarama.ConsumerGroupClaim) error {
 	for m := range c.Messages() {
 		h.mu.Lock()
+		s.MarkMessage(m, "")
 		if h.read[string(m.Key)] { // its last commit may not have come through: at least once is what a group promises
 			h.t.Logf("%s-%d: offset %d comes again", m.Topic, m.Partition, m.Offset)
 			h.mu.Unlock()
 			continue
 		}
+		h.read[string(m.Key)] = true
 		h.got = append(h.got, seen{m.Partition, m.Offset, string(m.Key), string(m.Value)})
-		s.MarkMessage(m, "")
 		if len(h.got) == h.want {
 			h.done()
 		}

@@ -19,6 +19,8 @@ const clusterVariable = "PLATTER_TEST_CLUSTER"
 
 func clustered() bool { return os.Getenv(clusterVariable) != "" }
 
+func rolled() bool { return os.Getenv(clusterVariable) == "rolling" }
+
 // replicas is how many replicas of a partition the tests ask for.
 func replicas() int16 {
 	if clustered() {
@@ -49,7 +51,13 @@ func broker(t *testing.T, props map[string]string) *target {
 
 func three(t *testing.T, props map[string]string) *target {
 	t.Helper()
-	all := map[string]string{"default.replication.factor": "3", "offsets.topic.replication.factor": "3", "min.insync.replicas": "2"}
+	t.Parallel() // most of the time goes by in waiting for the next restart
+	all := map[string]string{
+		"default.replication.factor": "3", "offsets.topic.replication.factor": "3", "min.insync.replicas": "2",
+		// As in the server.properties that Kafka comes with: else each join of a new group lasts as long as the pause
+		// between two restarts.
+		"group.initial.rebalance.delay.ms": "0",
+	}
 	maps.Copy(all, props)
 	delete(all, "broker.id") // they are 0, 1 and 2
 	bin := proc.Binary(t)

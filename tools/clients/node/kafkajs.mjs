@@ -1,8 +1,8 @@
-// What kafkajs is put through: see ../python/scenario.py. Usage: node kafkajs.mjs BOOTSTRAP
+// What kafkajs is put through: see ../python/scenario.py. Usage: node kafkajs.mjs BOOTSTRAP REPLICAS SUFFIX
 import kafkajs from 'kafkajs'
 import SnappyCodec from 'kafkajs-snappy'
 import zstdCodec from 'zstd-codec'
-import { records, more, partitions, record, check, want, startMs } from './scenario.mjs'
+import { brokers, replicas, suffix, records, more, partitions, record, check, want, startMs } from './scenario.mjs'
 
 const { Kafka, CompressionTypes, CompressionCodecs, logLevel } = kafkajs
 CompressionCodecs[CompressionTypes.Snappy] = SnappyCodec
@@ -14,7 +14,7 @@ CompressionCodecs[CompressionTypes.ZSTD] = () => ({
   decompress: async (buffer) => Buffer.from(zstd.decompress(buffer)),
 })
 
-const kafka = new Kafka({ clientId: 'matrix', brokers: [process.argv[2]], logLevel: logLevel.ERROR })
+const kafka = new Kafka({ clientId: 'matrix', brokers, logLevel: logLevel.ERROR })
 const admin = kafka.admin()
 
 async function produce(topic, compression, first, count) {
@@ -75,13 +75,13 @@ for (const [name, compression] of [
   ['none', CompressionTypes.None], ['gzip', CompressionTypes.GZIP], ['snappy', CompressionTypes.Snappy],
   ['zstd', CompressionTypes.ZSTD],
 ]) {
-  const topic = `kafkajs-${name}`
-  await admin.createTopics({ topics: [{ topic, numPartitions: partitions }] })
+  const topic = `kafkajs-${name}${suffix}`
+  await admin.createTopics({ topics: [{ topic, numPartitions: partitions, replicationFactor: replicas }] })
   await produce(topic, compression, 0, records)
-  check(await groupRead(topic, `kafkajs-group-${name}`, records), 0, records)
+  check(await groupRead(topic, `kafkajs-group-${name}${suffix}`, records), 0, records)
   await produce(topic, compression, records, more)
-  check(await groupRead(topic, `kafkajs-group-${name}`, more), records, more)
-  const first = await seekTo(topic, `kafkajs-seek-${name}`, 350 / partitions)
+  check(await groupRead(topic, `kafkajs-group-${name}${suffix}`, more), records, more)
+  const first = await seekTo(topic, `kafkajs-seek-${name}${suffix}`, 350 / partitions)
   want(first === 350 / partitions, `seek to ${350 / partitions} gave ${first}`)
   const at = await admin.fetchTopicOffsetsByTimestamp(topic, startMs + 1000 * 7 - 1)
   want(at.find((p) => p.partition === 1).offset === '3', `the time look-up gave ${JSON.stringify(at)}`)

@@ -1,9 +1,9 @@
-// What @platformatic/kafka is put through: see ../python/scenario.py. Usage: node platformatic.mjs BOOTSTRAP
+// What @platformatic/kafka is put through: see ../python/scenario.py. Usage: node platformatic.mjs BOOTSTRAP REPLICAS SUFFIX
 import { inspect } from 'node:util'
 import { Admin, Consumer, ListOffsetTimestamps, Producer, stringDeserializers, stringSerializers } from '@platformatic/kafka'
-import { records, more, partitions, record, check, want, startMs } from './scenario.mjs'
+import { brokers, replicas, suffix, records, more, partitions, record, check, want, startMs } from './scenario.mjs'
 
-const base = { clientId: 'matrix', bootstrapBrokers: [process.argv[2]] }
+const base = { clientId: 'matrix', bootstrapBrokers: brokers }
 const admin = new Admin(base)
 
 async function produce(topic, compression, first, count) {
@@ -41,9 +41,9 @@ async function groupRead(topic, groupId, count) {
 }
 
 for (const compression of ['none', 'gzip', 'snappy', 'lz4', 'zstd']) {
-  const topic = `platformatic-${compression}`
-  const group = `platformatic-group-${compression}`
-  await admin.createTopics({ topics: [topic], partitions, replicas: 1 })
+  const topic = `platformatic-${compression}${suffix}`
+  const group = `platformatic-group-${compression}${suffix}`
+  await admin.createTopics({ topics: [topic], partitions, replicas })
   try {
     await produce(topic, compression, 0, records)
   } catch (e) {

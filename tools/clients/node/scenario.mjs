@@ -2,6 +2,10 @@
 export const records = 300
 export const more = 100
 export const partitions = 2
+// The scripts' arguments: BOOTSTRAP REPLICAS SUFFIX. The suffix makes names of their own for each turn.
+export const brokers = process.argv[2].split(',')
+export const replicas = Number(process.argv[3])
+export const suffix = process.argv[4]
 export const startMs = Date.now() - 3600000
 
 export function want(condition, text) {

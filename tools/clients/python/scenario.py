@@ -1,5 +1,6 @@
 """What every Python client is put through: produce with each codec, consume in a group, commit, resume
-from the commit, seek, and look up by time. Usage: scenario.py CLIENT BOOTSTRAP. Prints one line a step."""
+from the commit, seek, and look up by time. Usage: scenario.py CLIENT BOOTSTRAP REPLICAS SUFFIX; the suffix makes names
+of their own for each turn. Prints one line a step."""
 import asyncio
 import sys
 import time
@@ -28,7 +29,7 @@ def check(got, first, count):
         want(g[1] == (first + i) // PARTITIONS, "record %d is at offset %d" % (first + i, g[1]))
 
 
-def confluent(bootstrap):
+def confluent(bootstrap, replicas, suffix):
     from confluent_kafka import Consumer, Producer, TopicPartition
     from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -60,8 +61,8 @@ def confluent(bootstrap):
         return got
 
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
-        topic, group = "confluent-" + codec, "confluent-group-" + codec
-        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
+        topic, group = "confluent-" + codec + suffix, "confluent-group-" + codec + suffix
+        admin.create_topics([NewTopic(topic, PARTITIONS, replicas)])[topic].result()
         produce(topic, codec, 0, RECORDS)
         check(group_read(topic, group, RECORDS), 0, RECORDS)
         produce(topic, codec, RECORDS, MORE)
@@ -76,7 +77,7 @@ def confluent(bootstrap):
         print("ok", codec)
 
 
-def kafka_python(bootstrap):
+def kafka_python(bootstrap, replicas, suffix):
     from kafka import KafkaConsumer, KafkaProducer, TopicPartition
     from kafka.admin import KafkaAdminClient, NewTopic
 
@@ -108,8 +109,8 @@ def kafka_python(bootstrap):
 
     for codec in (None, "gzip", "snappy", "lz4", "zstd"):
         name = codec or "none"
-        topic, group = "kafka-python-" + name, "kafka-python-group-" + name
-        admin.create_topics([NewTopic(topic, PARTITIONS, 1)])
+        topic, group = "kafka-python-" + name + suffix, "kafka-python-group-" + name + suffix
+        admin.create_topics([NewTopic(topic, PARTITIONS, replicas)])
         produce(topic, codec, 0, RECORDS)
         check(group_read(topic, group, RECORDS), 0, RECORDS)
         produce(topic, codec, RECORDS, MORE)
@@ -128,11 +129,11 @@ def kafka_python(bootstrap):
     admin.close()
 
 
-def aiokafka(bootstrap):
-    asyncio.run(aiokafka_steps(bootstrap))
+def aiokafka(bootstrap, replicas, suffix):
+    asyncio.run(aiokafka_steps(bootstrap, replicas, suffix))
 
 
-async def aiokafka_steps(bootstrap):
+async def aiokafka_steps(bootstrap, replicas, suffix):
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
     from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
@@ -162,8 +163,8 @@ async def aiokafka_steps(bootstrap):
 
     for codec in (None, "gzip", "snappy", "lz4", "zstd"):
         name = codec or "none"
-        topic, group = "aiokafka-" + name, "aiokafka-group-" + name
-        await admin.create_topics([NewTopic(topic, PARTITIONS, 1)])
+        topic, group = "aiokafka-" + name + suffix, "aiokafka-group-" + name + suffix
+        await admin.create_topics([NewTopic(topic, PARTITIONS, replicas)])
         await produce(topic, codec, 0, RECORDS)
         check(await group_read(topic, group, RECORDS), 0, RECORDS)
         await produce(topic, codec, RECORDS, MORE)
@@ -183,4 +184,4 @@ async def aiokafka_steps(bootstrap):
 
 
 if __name__ == "__main__":
-    {"confluent-kafka": confluent, "kafka-python": kafka_python, "aiokafka": aiokafka}[sys.argv[1]](sys.argv[2])
+    {"confluent-kafka": confluent, "kafka-python": kafka_python, "aiokafka": aiokafka}[sys.argv[1]](sys.argv[2], int(sys.argv[3]), sys.argv[4])
