@@ -69,3 +69,24 @@ func BenchmarkGet(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkCapture is all that a snapshot takes from who writes: the capture of a million nodes under one parent, and
+// the first write after it, which copies the way to its node.
+func BenchmarkCapture(b *testing.B) {
+	t := New()
+	apply := func(op zk.Op, body []byte) {
+		t.Apply(&Entry{Zxid: t.Zxid() + 1, Session: 1, Op: op, Body: body})
+	}
+	apply(zk.OpCreateSession, SessionBody{4000, nil}.Append(nil))
+	for i := range 1_000_000 {
+		q := zk.CreateRequest{Path: fmt.Sprintf("/%d", i), ACL: zk.WorldAnyone()}
+		apply(zk.OpCreate, q.Append(nil, zk.OpCreate))
+	}
+	q := zk.SetDataRequest{Path: "/77", Data: make([]byte, 80), Version: -1}
+	set := q.Append(nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		t.Capture()
+		apply(zk.OpSetData, set)
+	}
+}

@@ -159,7 +159,7 @@ func (d *Decoder) count(minBytes int) int {
 // Strings reads a vector of ustrings; null is nil.
 func (d *Decoder) Strings() []string {
 	n := d.count(4)
-	if n <= 0 {
+	if n < 0 || d.err != nil {
 		return nil
 	}
 	v := make([]string, 0, n)

@@ -3,6 +3,7 @@ package zkserver
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -231,6 +232,12 @@ func (x *script) request(t *testing.T, f []string) (zk.Op, []byte) {
 		return op, setWatches(f[1:]).Append(nil, op)
 	case "multi":
 		return zk.OpMulti, x.multi(t, strings.Split(strings.Join(f[1:], " "), ";"))
+	case "hex":
+		body, err := hex.DecodeString(strings.Join(f[2:], ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return zk.Op(number(f[1])), body
 	case "raw":
 		return zk.Op(number(f[1])), []byte(strings.Join(f[2:], " "))
 	}

@@ -68,6 +68,10 @@ func (r *reader) setWatches() bool {
 	if q.Decode(&r.d, r.q.Op); r.d.Err() != nil {
 		return false
 	}
+	null := q.Data == nil || q.Exist == nil || q.Child == nil
+	if null || r.q.Op == zk.OpSetWatches2 && (q.Persistent == nil || q.PersistentRecursive == nil) {
+		return false // a list that is null is none; the real server falls over it
+	}
 	t := r.s.tree
 	for _, p := range q.Data {
 		st, code := t.Exists(p)

@@ -5,6 +5,7 @@
 //	zkload fanout  -addr H:P -watchers 1000     how soon the watchers of one node hear of a change
 //	zkload expiry  -addr H:P -timeouts 2s,6s    how long after its owner's death an ephemeral node goes
 //	zkload startup -addr H:P -- COMMAND...      from a process's start to its first answers
+//	zkload snapshot -nodes 1000000 -dur 30s     what a snapshot costs those who write meanwhile (ours)
 //	zkload wipe    -addr H:P                    deletes every node but /zookeeper
 //
 // A figure is worth something beside another that was taken in the same run: use compare.
@@ -30,6 +31,7 @@ type options struct {
 	ops      string
 	dur      time.Duration
 	size     int
+	nodes    int
 	watchers int
 	rounds   int
 	timeouts string
@@ -45,10 +47,10 @@ type options struct {
 func main() {
 	commands := map[string]func(*options) error{
 		"bench": bench, "fanout": fanout, "expiry": expiry, "holder": holder, "startup": startup,
-		"wipe": wipe, "compare": compare, "bare": bare,
+		"wipe": wipe, "compare": compare, "bare": bare, "snapshot": snapshot,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: zkload compare|bench|fanout|expiry|startup|wipe [flags]")
+		fmt.Fprintln(os.Stderr, "usage: zkload compare|bench|fanout|expiry|startup|snapshot|wipe [flags]")
 		os.Exit(2)
 	}
 	o := &options{}
@@ -59,14 +61,15 @@ func main() {
 	f.StringVar(&o.ops, "ops", "get,set,create", "operations: create, get, set, exists, children, delete")
 	f.DurationVar(&o.dur, "dur", time.Second, "time of each cell")
 	f.IntVar(&o.size, "size", 100, "bytes of data")
+	f.IntVar(&o.nodes, "nodes", 1_000_000, "snapshot: nodes in the tree")
 	f.IntVar(&o.watchers, "watchers", 1000, "sessions that watch one node")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds")
 	f.StringVar(&o.timeouts, "timeouts", "2s,6s,18s", "session timeouts")
 	f.IntVar(&o.trials, "trials", 8, "processes killed for each timeout")
 	f.StringVar(&o.path, "path", "", "holder: its ephemeral node")
 	f.DurationVar(&o.timeout, "timeout", 6*time.Second, "holder: its session timeout")
-	f.StringVar(&o.dir, "dir", "", "compare, bare: where the data is kept; the disk that is measured (compare: a new directory in the working one)")
-	f.StringVar(&o.ours, "ours", "", "compare: our server's `binary`, run as BINARY coord; built when none is named")
+	f.StringVar(&o.dir, "dir", "", "compare, snapshot, bare: where the data is kept; the disk that is measured (compare: a new directory in the working one)")
+	f.StringVar(&o.ours, "ours", "", "compare, snapshot: our server's `binary`, run as BINARY coord; built when none is named")
 	f.StringVar(&o.json, "json", "", "compare: write the table to this file too")
 	_ = f.Parse(os.Args[2:]) // ends the process on an error
 	o.rest = f.Args()

@@ -57,7 +57,7 @@ func child(name, addr, binary string, args ...string) (*server, io.Reader, error
 }
 
 // coordLauncher runs `platter coord`, from a binary that is built into dir when none is named.
-func coordLauncher(binary, dir string) (launcher, error) {
+func coordLauncher(binary, dir string, settings ...string) (launcher, error) {
 	if binary == "" {
 		var err error
 		if binary, err = filepath.Abs(filepath.Join(dir, "platter")); err != nil {
@@ -75,8 +75,11 @@ func coordLauncher(binary, dir string) (launcher, error) {
 			return nil, err
 		}
 		addr := fmt.Sprint("127.0.0.1:", port)
-		s, _, err := child("ours", addr, binary, "coord", "--listen", addr, "--data", dir, "--log-level", "error",
-			"--set", "maxClientCnxns=0", "--set", "admin.enableServer=false")
+		args := []string{"coord", "--listen", addr, "--data", dir, "--log-level", "error"}
+		for _, x := range append([]string{"maxClientCnxns=0", "admin.enableServer=false"}, settings...) {
+			args = append(args, "--set", x)
+		}
+		s, _, err := child("ours", addr, binary, args...)
 		return s, err
 	}, nil
 }
