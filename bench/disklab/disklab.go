@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"platter/bench/iobench"
+	"platter/io/disk"
 	"platter/io/profile"
 )
 
@@ -177,7 +178,9 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	}()
 	began := time.Now()
 	r = &Result{Bench: "disk", Modelled: o.Model != nil, Seed: o.Seed, Cells: plan(o)}
-	if err := measureAll(ctx, t, r, o, began); err != nil {
+	if err := measureAll(ctx, t, r, o, began); errors.Is(err, disk.ErrFull) {
+		return nil, fmt.Errorf("the disk has become full, by others perhaps; a smaller --budget takes less: %w", err)
+	} else if err != nil {
 		return nil, err
 	}
 	t.describe(r)

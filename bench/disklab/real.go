@@ -35,6 +35,7 @@ type realTarget struct {
 	direct  string
 	rate    float64 // bytes a second that the device was seen to write
 	cold    map[string][]spindlebench.Figures
+	noCold  error // why there are none
 	made    int
 	payload []byte
 }
@@ -110,7 +111,11 @@ func (t *realTarget) closeSpan() (err error) {
 }
 
 func (t *realTarget) describe(r *Result) {
-	r.On, r.Profile, r.Env, r.Direct, r.SpanBytes, r.BudgetBytes = t.o.Dir, &t.profile, &t.env, t.direct, t.size, t.o.BudgetBytes
+	on, err := filepath.Abs(t.o.Dir)
+	if err != nil {
+		on = t.o.Dir
+	}
+	r.On, r.Profile, r.Env, r.Direct, r.SpanBytes, r.BudgetBytes = on, &t.profile, &t.env, t.direct, t.size, t.o.BudgetBytes
 }
 
 func (t *realTarget) prepare(ctx context.Context, g Group) error {
@@ -202,21 +207,36 @@ func (t *realTarget) device(ctx context.Context, c *Cell, d time.Duration) error
 		bufs[i] = rawdisk.Buffer(int(c.SizeBytes))
 		copy(bufs[i], t.payload)
 	}
-	l := load{depth: c.Depth, time: d, seed: t.o.Seed, do: func(who int, n int64, rnd *rand.Rand) (int64, error) {
+	op := func(n int64, rnd *rand.Rand, buf []byte) (pos int64) {
 		slot := n % slots
 		if c.Pattern == Random {
 			slot = rnd.Int64N(slots)
 		}
-		if c.Op == Read {
-			k, err := t.raw.ReadAt(bufs[who], slot*c.SizeBytes)
-			return int64(k), err
+		if c.Op == Write {
+			binary.LittleEndian.PutUint64(buf, uint64(n))
 		}
-		binary.LittleEndian.PutUint64(bufs[who], uint64(n))
-		k, err := t.raw.WriteAt(bufs[who], slot*c.SizeBytes)
-		return int64(k), err
-	}}
-	if err := l.run(ctx, c); err != nil {
-		return err
+		return slot * c.SizeBytes
+	}
+	queued := false
+	if c.Depth > 1 {
+		var err error
+		if queued, err = t.queued(ctx, c, d, bufs, op); err != nil {
+			return err
+		}
+	}
+	if !queued {
+		l := load{depth: c.Depth, time: d, seed: t.o.Seed, do: func(who int, n int64, rnd *rand.Rand) (k int64, err error) {
+			pos, done := op(n, rnd, bufs[who]), 0
+			if c.Op == Read {
+				done, err = t.raw.ReadAt(bufs[who], pos)
+			} else {
+				done, err = t.raw.WriteAt(bufs[who], pos)
+			}
+			return int64(done), err
+		}}
+		if err := l.run(ctx, c); err != nil {
+			return err
+		}
 	}
 	if c.Op == Write && c.Pattern == Sequential && c.SizeBytes == longest && c.Depth > 1 {
 		t.saw(c.Bytes, time.Duration(c.Seconds*float64(time.Second)))
@@ -234,7 +254,7 @@ func (t *realTarget) cached(ctx context.Context, c *Cell, d time.Duration) error
 		return t.growing(ctx, c, d)
 	}
 	if err := spindlebench.EvictFile(t.span, t.size); err != nil {
-		return skip(err.Error())
+		return staysCached(err)
 	}
 	slots := t.size / c.SizeBytes
 	buf := make([]byte, c.SizeBytes)
@@ -253,6 +273,14 @@ func (t *realTarget) cached(ctx context.Context, c *Cell, d time.Duration) error
 		return err
 	}
 	return l.run(ctx, c)
+}
+
+// staysCached makes a reason to leave a cell out of the error that nothing can be measured cold; others stay what they are.
+func staysCached(err error) error {
+	if errors.Is(err, spindlebench.ErrStaysCached) || errors.Is(err, disk.ErrUnsupported) {
+		return skip("what is written here stays in memory, so that nothing can be measured cold")
+	}
+	return err
 }
 
 // overwrite writes at random into the file that is there, and syncs each time: no block is new, so no journal's commit is due.

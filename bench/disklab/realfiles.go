@@ -113,6 +113,9 @@ const coldRounds = 3
 
 // coldReaders plays all situations at the first of them.
 func (t *realTarget) coldReaders(ctx context.Context, c *Cell, d time.Duration) error {
+	if t.noCold != nil {
+		return t.noCold
+	}
 	if t.cold == nil {
 		b := spindlebench.DefaultColdDir(t.fs, t.dir)
 		b.Readers, b.Rounds, b.Span = readers, coldRounds, d/coldRounds
@@ -124,7 +127,8 @@ func (t *realTarget) coldReaders(ctx context.Context, c *Cell, d time.Duration) 
 		}
 		figures, err := b.Run(ctx, loads)
 		if err != nil {
-			return err
+			t.noCold = staysCached(err)
+			return t.noCold
 		}
 		t.cold = map[string][]spindlebench.Figures{}
 		for i, l := range loads {
@@ -231,7 +235,7 @@ func (t *realTarget) appendTo(dir string, c *Cell, r *rolling, sealed *[]disk.Fi
 
 func (t *realTarget) readBack(ctx context.Context, c *Cell, f disk.File) error {
 	size, err := f.Size()
-	if err != nil || spindlebench.EvictFile(f, size) != nil {
+	if err != nil || spindlebench.EvictFile(f, size) != nil { // then the figure is left out
 		return err
 	}
 	buf := make([]byte, long)

@@ -94,6 +94,11 @@ func adviseSync(r *Result) *Advice {
 	}
 	a := &Advice{Setting: "log.flush.interval.messages", Cells: []string{c.Name}}
 	cost := c.each()
+	if r.Profile.Kind == profile.Memory {
+		a.Value, a.Same = Unset, true
+		a.Why = "this is memory: what is in it is lost in a power cut, synced or not"
+		return a
+	}
 	if cost <= cheapSync {
 		a.Value, a.Optional = "1", true
 		a.Why = fmt.Sprintf("a sync costs %s on average (the slowest of a hundred %s): every append can be synced before it is acknowledged, if you want no acknowledged record lost in a power cut. A partition then takes up to %s appends a second. Where replicas are enough for you, leave it unset",

@@ -52,6 +52,7 @@ func TestRecommend(t *testing.T) {
 	}{
 		{"no figures", sees(profile.HDD), "log.flush.interval.messages", "", false},
 		{"dear sync", sees(profile.HDD, syncs(30_000)), "log.flush.interval.messages", Unset, true},
+		{"memory's sync", sees(profile.Memory, syncs(8)), "log.flush.interval.messages", Unset, true},
 		{"cheap sync", sees(profile.NVMe, syncs(80)), "log.flush.interval.messages", "1", false},
 
 		{"an arm's run", sees(profile.HDD, hdd...), "spindle.cold.run.bytes", "16777216", true},

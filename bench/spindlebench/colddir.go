@@ -165,7 +165,10 @@ func (c ColdDir) evict(dir string) error {
 	return nil
 }
 
-// EvictFile syncs and drops a file. What the kernel still holds in a hand (pages on their way to a list of its own) it drops when it is
+// ErrStaysCached: what was to be measured cold does not leave the page cache, as on a file system that is memory.
+var ErrStaysCached = errors.New("nothing there can be measured cold")
+
+// EvictFile syncs and drops a file, or tells ErrStaysCached. What the kernel still holds in a hand (pages on their way to a list of its own) it drops when it is
 // asked again.
 func EvictFile(f disk.File, size int64) error {
 	const (
@@ -184,7 +187,7 @@ func EvictFile(f disk.File, size int64) error {
 		case i == tries && have <= size/10+rest:
 			return nil
 		case i == tries:
-			return fmt.Errorf("%s: %d of %d bytes stay in the page cache: nothing there can be measured cold", f.Path(), have, size)
+			return fmt.Errorf("%s: %d of %d bytes stay in the page cache: %w", f.Path(), have, size, ErrStaysCached)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -141,6 +142,9 @@ func (f *diskFlags) run(cmd *cobra.Command) error {
 	o.Progress, end = diskProgress(cmd.ErrOrStderr())
 	r, err := disklab.Run(cmd.Context(), o)
 	end()
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted; what it had made is removed")
+	}
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ func NewRAID(m *Machine, p RAIDParams, members []Device) (Device, error) {
 	case least == 0:
 		return nil, fmt.Errorf("no RAID level %d here (0, 1, 5, 6 or 10)", p.Level)
 	case len(members) < least || p.Level == 10 && len(members)%2 != 0:
-		return nil, fmt.Errorf("RAID-%d of %d disks", p.Level, len(members))
+		even := map[bool]string{true: ", and an even number"}[p.Level == 10]
+		return nil, fmt.Errorf("RAID-%d of %d disks: it takes %d at least%s", p.Level, len(members), least, even)
 	case p.ChunkBytes < pageBytes || p.ChunkBytes%pageBytes != 0:
 		return nil, fmt.Errorf("RAID chunk of %d bytes: not a multiple of %d", p.ChunkBytes, pageBytes)
 	}

@@ -21,3 +21,28 @@ func (*File) Sync() error { return disk.ErrUnsupported }
 
 // Close does nothing.
 func (*File) Close() error { return nil }
+
+// Queue keeps many operations under way; there is none on this platform.
+type Queue struct{}
+
+// Completion is an operation that is done.
+type Completion struct {
+	Slot int
+	N    int
+	Err  error
+}
+
+// NewQueue is refused.
+func NewQueue(*File, int) (*Queue, error) { return nil, failed("queue", "", -1, disk.ErrUnsupported) }
+
+// Put does nothing.
+func (*Queue) Put(int, bool, []byte, int64) {}
+
+// Submit starts nothing.
+func (*Queue) Submit() error { return disk.ErrUnsupported }
+
+// Wait returns nothing.
+func (*Queue) Wait() ([]Completion, error) { return nil, disk.ErrUnsupported }
+
+// Close does nothing.
+func (*Queue) Close() error { return nil }
