@@ -259,6 +259,7 @@ func (b *Broker) connect(ctx context.Context, _ *store.Progress) error {
 			Backoff: millis(c.Int64("controlled.shutdown.retry.backoff.ms")),
 		},
 		Balance:    balance(c),
+		Meter:      b.metrics.Controller(),
 		Peers:      b.peers,
 		Follow:     followConfig(c),
 		LogConfig:  c.Log,
@@ -392,7 +393,10 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 	}
 	b.server = srv
 	b.metrics.WatchWrites(b.store.WriteDepths)
-	b.metrics.WatchBroker(console.Sources{BrokerID: b.node.BrokerID(), Image: b.node.Image, MinISR: c.MinISR, Store: b.store})
+	b.metrics.WatchBroker(console.Sources{BrokerID: b.node.BrokerID(), Image: b.node.Image, MinISR: c.MinISR, Store: b.store, Host: b.node.Host()})
+	b.metrics.WatchReplication(console.Replication{
+		Host: b.node.Host(), Followers: b.node.Followers, ISR: b.node.ISRStats, Waiting: b.node.Controller().Waiting,
+	})
 	srv.Start()
 	b.atStop("the server", srv.Close)
 	b.atStop("the leaderships", b.node.HandOver)

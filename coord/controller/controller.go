@@ -73,10 +73,28 @@ type Config struct {
 	// Unclean says whether a topic allows unclean leader election; nil: none does.
 	Unclean func(topic string) bool
 	Balance Balance
+	// Meter is told what the controller does; nil: nobody measures.
+	Meter   Meter
 	Brokers Brokers
 	Clock   clock.Clock
 	Log     *slog.Logger
 }
+
+// Meter measures a controller. Its methods are quick, and called by the driver alone.
+type Meter interface {
+	// Waited is how long a request or news waited for the driver, Took how long the driver was at it.
+	Waited(time.Duration)
+	Took(time.Duration)
+	// Elected: the driver gave so many partitions another leader, some of them from outside of the in-sync set,
+	// and was at it for so long.
+	Elected(partitions, unclean int, took time.Duration)
+}
+
+type noMeter struct{}
+
+func (noMeter) Waited(time.Duration)              {}
+func (noMeter) Took(time.Duration)                {}
+func (noMeter) Elected(_, _ int, _ time.Duration) {}
 
 // Coordinator is what a controller uses of *zkclient.Client.
 type Coordinator interface {
@@ -110,7 +128,10 @@ type Controller struct {
 	creations []*creation // that wait for the driver
 	answers   []answer    // of brokers, that the driver has not read
 
-	active atomic.Bool
+	active  atomic.Bool
+	waiting atomic.Int64 // requests that the driver has not taken
+	unsent  atomic.Int64 // messages that brokers have not taken
+	raised  atomic.Int64 // when the oldest news that the driver has not seen came, in Unix microseconds; 0: there is none
 
 	// The driver's own.
 	retryDelay time.Duration
@@ -120,6 +141,9 @@ type Controller struct {
 
 // New starts the driver; it has nothing to do until Session.
 func New(cfg Config) *Controller {
+	if cfg.Meter == nil {
+		cfg.Meter = noMeter{}
+	}
 	c := &Controller{
 		cfg:      cfg,
 		requests: make(chan func(*term)),
@@ -176,6 +200,11 @@ func (c *Controller) Reconfigured() { c.raise(configNews) }
 // Active says whether this broker is the controller, as far as it knows.
 func (c *Controller) Active() bool { return c.active.Load() }
 
+// Waiting is how many requests wait for the driver, and how many messages for brokers that have not taken them.
+func (c *Controller) Waiting() (requests, messages int) {
+	return int(c.waiting.Load()), int(c.unsent.Load())
+}
+
 // Stop ends the driver. The session is the caller's to close.
 func (c *Controller) Stop() {
 	c.end()
@@ -187,7 +216,10 @@ func (c *Controller) Stop() {
 // ends: then f may still be done.
 func (c *Controller) do(ctx context.Context, f func(*term) error) error {
 	done := make(chan error, 1)
+	began := c.cfg.Clock.Now()
+	c.waiting.Add(1)
 	job := func(t *term) {
+		c.cfg.Meter.Waited(c.cfg.Clock.Now().Sub(began))
 		if t == nil {
 			done <- ErrNotController
 			return
@@ -196,9 +228,12 @@ func (c *Controller) do(ctx context.Context, f func(*term) error) error {
 	}
 	select {
 	case c.requests <- job:
+		c.waiting.Add(-1)
 	case <-ctx.Done():
+		c.waiting.Add(-1)
 		return fmt.Errorf("%w: the controller was busy", ErrTimeout)
 	case <-c.life.Done():
+		c.waiting.Add(-1)
 		return ErrNotController
 	}
 	select {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"platter/coord/cluster"
@@ -32,6 +33,7 @@ const (
 // raise notes news and wakes the driver. It never blocks.
 func (c *Controller) raise(f uint32) {
 	c.flags.Or(f)
+	c.raised.CompareAndSwap(0, c.cfg.Clock.Now().UnixMicro())
 	select {
 	case c.wake <- struct{}{}:
 	default:
@@ -54,6 +56,8 @@ type term struct {
 	deposed bool
 	// topicsAtMs is when the list of topics was last read.
 	topicsAtMs int64
+	// elected and unclean are how many partitions got another leader since that was last told to the meter.
+	elected, unclean int
 }
 
 // topicsEvery is how often the list of topics is read at most: every topic that we create ourselves makes
@@ -70,11 +74,13 @@ func (c *Controller) run() {
 		case <-c.life.Done():
 			return
 		case job := <-c.requests:
+			began := c.cfg.Clock.Now()
 			if t != nil && t.loaded {
 				job(t)
 			} else {
 				job(nil)
 			}
+			c.cfg.Meter.Took(c.cfg.Clock.Now().Sub(began))
 		case <-c.wake:
 		}
 		flags := c.flags.Swap(0)
@@ -92,8 +98,21 @@ func (c *Controller) run() {
 		if w == nil {
 			continue
 		}
-		t = c.turn(t, w, flags)
+		t = c.measured(t, w, flags)
 	}
+}
+
+// measured is turn, with its times told to the meter where this broker is the controller.
+func (c *Controller) measured(t *term, w *watches, flags uint32) *term {
+	began, raised := c.cfg.Clock.Now(), c.raised.Swap(0)
+	t = c.turn(t, w, flags)
+	if t != nil {
+		if raised > 0 {
+			c.cfg.Meter.Waited(began.Sub(time.UnixMicro(raised)))
+		}
+		c.cfg.Meter.Took(c.cfg.Clock.Now().Sub(began))
+	}
+	return t
 }
 
 // turn handles news; it returns the term, or nil when this broker is not the controller.
@@ -218,6 +237,8 @@ const settleRoundsMax = 10
 
 // settle elects until nothing is left to elect, and tells the brokers.
 func (t *term) settle() error {
+	began := t.c.cfg.Clock.Now()
+	defer t.countElected(began)
 	for range settleRoundsMax {
 		changes := t.core.elections()
 		if err := t.writeStates(changes); err != nil {
@@ -228,4 +249,24 @@ func (t *term) settle() error {
 		}
 	}
 	return errors.New("elections do not come to rest")
+}
+
+// note counts a change that is about to be committed, if it gives a partition another leader.
+func (t *term) note(ch *change) {
+	p := t.core.partition(ch.tp)
+	if p == nil || !p.exists || ch.state.Leader < 0 || ch.state.Leader == p.state.Leader {
+		return
+	}
+	t.elected++
+	if !slices.Contains(p.state.ISR, ch.state.Leader) {
+		t.unclean++
+	}
+}
+
+// countElected tells the meter of the elections since the last time.
+func (t *term) countElected(began time.Time) {
+	if t.elected > 0 {
+		t.c.cfg.Meter.Elected(t.elected, t.unclean, t.c.cfg.Clock.Now().Sub(began))
+	}
+	t.elected, t.unclean = 0, 0
 }

@@ -14,9 +14,12 @@ import (
 )
 
 const (
-	// pushWait is how long the driver waits for brokers to take what it tells them. One that takes longer
-	// hears it all the same, but is not waited for again until it has caught up.
-	pushWait = 5 * time.Second
+	// createWait and pushWait are how long the driver waits for brokers to take what it tells them: of new partitions,
+	// which whoever creates them wants to use at once, and of others, where the next election must not wait for a host
+	// that is silent. A broker that takes longer hears it all the same, but is not waited for so long again until it has
+	// caught up.
+	createWait = 5 * time.Second
+	pushWait   = 300 * time.Millisecond
 	// The pauses between two tries to reach a broker.
 	sendDelayMin = 50 * time.Millisecond
 	sendDelayMax = time.Second
@@ -53,6 +56,7 @@ type sender struct {
 	mu    sync.Mutex
 	queue []*message
 	busy  bool
+	slow  bool // it is waited for with createWait only
 	late  bool // it is not waited for
 }
 
@@ -91,10 +95,12 @@ func (s *sender) send(m *message) *message {
 			old.err = errOverrun
 			close(old.done)
 		}
+		s.c.unsent.Add(1 - int64(len(s.queue)))
 		s.queue = s.queue[:1]
 		s.c.raise(reread) // which tells everybody everything
 	}
 	s.queue = append(s.queue, m)
+	s.c.unsent.Add(1)
 	if !s.busy {
 		s.busy = true
 		go s.run()
@@ -107,17 +113,32 @@ func (s *sender) send(m *message) *message {
 
 var errOverrun = errors.New("too many changes wait for the broker")
 
-func (s *sender) setLate(late bool) {
+func (s *sender) setLate() {
 	s.mu.Lock()
-	s.late = late
+	s.late = true
 	s.mu.Unlock()
+}
+
+// tookLonger notes that a message was not taken within a time.
+func (s *sender) tookLonger(wait time.Duration) {
+	s.mu.Lock()
+	s.slow = true
+	s.late = s.late || wait > pushWait
+	s.mu.Unlock()
+}
+
+// waitedFor says whether the broker is worth waiting for so long.
+func (s *sender) waitedFor(wait time.Duration) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.late && (!s.slow || wait > pushWait)
 }
 
 func (s *sender) run() {
 	for {
 		s.mu.Lock()
 		if len(s.queue) == 0 {
-			s.busy, s.late = false, false
+			s.busy, s.slow, s.late = false, false, false
 			s.mu.Unlock()
 			return
 		}
@@ -127,6 +148,7 @@ func (s *sender) run() {
 		s.mu.Lock()
 		s.queue = s.queue[1:]
 		s.mu.Unlock()
+		s.c.unsent.Add(-1)
 		close(m.done)
 	}
 }
@@ -143,7 +165,7 @@ func (s *sender) deliver(m *message) {
 			m.err = err
 			return
 		}
-		s.setLate(true)
+		s.setLate()
 		if !said {
 			said = true
 			s.c.cfg.Log.Warn("a broker does not take what it is told; will try again", "broker", s.to.ID, "err", err)
@@ -216,6 +238,7 @@ func (t *term) readAnswers() (news bool) {
 func (t *term) push() (again bool) {
 	t.c.hush(t.core.brokers)
 	var sent []sending
+	wait := pushWait
 	for _, p := range t.core.pushes() {
 		h := t.header(p.to)
 		s := t.c.sender(p.to)
@@ -224,6 +247,9 @@ func (t *term) push() (again bool) {
 		words := []*message{{update: p.update}}
 		if p.lead != nil {
 			p.lead.Header = h
+			if slices.ContainsFunc(p.lead.Partitions, func(s PartitionState) bool { return s.New }) {
+				wait = createWait
+			}
 			words = append(words, &message{lead: p.lead})
 			if !p.lead.Full { // else a broker that has just come would not know where the leaders are that it follows
 				slices.Reverse(words)
@@ -233,7 +259,7 @@ func (t *term) push() (again bool) {
 			sent = append(sent, sending{s, s.send(m)})
 		}
 	}
-	t.await(sent)
+	t.await(sent, wait)
 	return t.readAnswers()
 }
 
@@ -247,20 +273,18 @@ type sending struct {
 	m *message
 }
 
-// await waits until all messages were taken or refused, within pushWait.
-func (t *term) await(sent []sending) {
-	over := t.c.cfg.Clock.After(pushWait)
+// await waits until all messages were taken or refused, but not for longer than wait.
+func (t *term) await(sent []sending, wait time.Duration) {
+	over := t.c.cfg.Clock.After(wait)
 	for _, x := range sent {
-		for waiting := x.m != nil; waiting; {
+		for waiting := x.m != nil && x.s.waitedFor(wait); waiting; {
 			select {
 			case <-x.m.done:
 				waiting = false
 			case <-t.c.cfg.Clock.After(lateCheck):
-				x.s.mu.Lock()
-				waiting = !x.s.late
-				x.s.mu.Unlock()
+				waiting = x.s.waitedFor(wait)
 			case <-over:
-				x.s.setLate(true)
+				x.s.tookLonger(wait)
 				return
 			case <-t.ctx.Done():
 				return
@@ -279,7 +303,7 @@ func (t *term) stop(to cluster.Broker, parts []StopPartition) error {
 	if s.send(m) == nil {
 		return errLate
 	}
-	t.await([]sending{{s, m}})
+	t.await([]sending{{s, m}}, createWait)
 	select {
 	case <-m.done:
 		return errors.Join(append(m.errs, m.err)...)

@@ -110,7 +110,7 @@ func TestSenderTriesAgain(t *testing.T) {
 	s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
 	first := s.send(update(1))
 	tm := &term{c: c, ctx: c.life}
-	tm.await([]sending{{s, first}}) // ends when the broker is late
+	tm.await([]sending{{s, first}}, time.Minute) // ends when the broker is late
 	second := update(2)
 	if s.send(second) != nil {
 		t.Error("a broker that is late is waited for")

@@ -98,6 +98,7 @@ func (t *term) writeStates(changes []change) error {
 			return err
 		}
 		for i, ch := range changes[:n] {
+			t.note(&ch)
 			t.core.commit(ch, t.epoch, results[last[i]].Stat.Version)
 		}
 		changes = changes[n:]

@@ -66,6 +66,7 @@ type Config struct {
 	LagTimeMaxMs          int64  // replica.lag.time.max.ms
 	Shutdown              Shutdown
 	Balance               controller.Balance
+	Meter                 controller.Meter // nil: nobody measures the controller
 
 	// Peers makes the way to the other brokers, when this broker's id is known; nil: there is none, and a second
 	// broker in the chroot is not reached.
@@ -242,6 +243,7 @@ func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.En
 		CheckTopic:            n.cfg.CheckTopic,
 		Unclean:               func(topic string) bool { return n.cfg.Unclean != nil && n.cfg.Unclean(n.configs.topic(topic)) },
 		Balance:               n.cfg.Balance,
+		Meter:                 n.cfg.Meter,
 		Brokers:               n.brokers(),
 		Clock:                 n.cfg.Clock,
 		Log:                   n.cfg.Log,
@@ -329,6 +331,14 @@ func (n *Node) Controller() *controller.Controller { return n.control }
 
 // Host is all replicas of this broker; valid after Start.
 func (n *Node) Host() *host.Host { return n.host.Load() }
+
+// Followers is what this broker fetches from others.
+func (n *Node) Followers() follow.Stats {
+	if n.followers == nil {
+		return follow.Stats{}
+	}
+	return n.followers.Stats()
+}
 
 // ProducerIDs hands out producer ids; valid after Start.
 func (n *Node) ProducerIDs() *txn.ProducerIDs { return n.ids }

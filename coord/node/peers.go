@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"platter/coord/cluster"
@@ -162,6 +163,20 @@ type proposer struct {
 
 	mu     sync.Mutex
 	wanted map[store.TP]*replica.Replica
+
+	shrinks, expands, failed atomic.Int64
+}
+
+// ISRStats counts the in-sync sets that leaders here have changed.
+type ISRStats struct {
+	Shrinks, Expands int64
+	Failed           int64 // that were asked for and not granted, or got no answer
+}
+
+// ISRStats is since the start.
+func (n *Node) ISRStats() ISRStats {
+	p := n.proposer
+	return ISRStats{p.shrinks.Load(), p.expands.Load(), p.failed.Load()}
 }
 
 func newProposer(n *Node) *proposer {
@@ -212,6 +227,7 @@ func (p *proposer) ask() bool {
 	p.mu.Unlock()
 	var changes []controller.ISRChange
 	var of []*replica.Replica
+	var had []int // how large the sets were; the controller's push may come before its answer
 	for tp, r := range wanted {
 		want, ok := r.Proposal()
 		st, err := r.State(-1)
@@ -222,13 +238,15 @@ func (p *proposer) ask() bool {
 		for _, m := range want.ISR {
 			ch.ISR = append(ch.ISR, controller.ISRMember{Broker: m.Broker, Epoch: m.Epoch})
 		}
-		changes, of = append(changes, ch), append(of, r)
+		isr, _ := r.InSync()
+		changes, of, had = append(changes, ch), append(of, r), append(had, len(isr))
 	}
 	if len(changes) == 0 {
 		return true
 	}
 	answers, err := p.n.alterPartition(changes)
 	if err != nil {
+		p.failed.Add(int64(len(changes)))
 		p.n.cfg.Log.Debug("the controller did not change in-sync sets; will ask again", "count", len(changes), "err", err)
 		for i, r := range of {
 			p.want(changes[i].TP, r)
@@ -238,6 +256,14 @@ func (p *proposer) ask() bool {
 	settled := true
 	for i, a := range answers {
 		settled = p.settle(&changes[i], of[i], &a) && settled
+		switch n := len(a.ISR) - had[i]; {
+		case a.Err != nil:
+			p.failed.Add(1)
+		case n < 0:
+			p.shrinks.Add(1)
+		case n > 0:
+			p.expands.Add(1)
+		}
 	}
 	return settled
 }

@@ -382,7 +382,11 @@ func (f *fetch) outcome(part *fetchPart) wire.FetchPartitionResponse {
 	}
 	t := m.Topic(part.topic)
 	t.FetchRequests.Inc()
-	if size := float64(part.read.SizeBytes); size > 0 {
+	switch size := float64(part.read.SizeBytes); {
+	case size == 0:
+	case f.follower():
+		m.ReplicationOut.Add(size)
+	default:
 		m.All.BytesOut.Add(size)
 		t.BytesOut.Add(size)
 	}

@@ -11,6 +11,8 @@ import (
 	"platter/coord/cluster"
 	"platter/engine/commitlog"
 	"platter/engine/store"
+	"platter/replication/host"
+	"platter/replication/replica"
 )
 
 // Sources is where the gauges of a broker come from; they are asked when somebody scrapes.
@@ -19,6 +21,7 @@ type Sources struct {
 	Image    func() *cluster.Image
 	MinISR   func(overrides map[string]string) int // min.insync.replicas of a topic
 	Store    Logs                                  // *store.Store
+	Host     *host.Host                            // nil: what this broker leads is taken from the image
 }
 
 // Logs is what the gauges need of the store.
@@ -60,10 +63,12 @@ var (
 	partitionCount    = desc("kafka_server_replicamanager_partitioncount", "Replicas on this broker.")
 	leaderCount       = desc("kafka_server_replicamanager_leadercount", "Partitions that this broker leads.")
 	underReplicated   = desc("kafka_server_replicamanager_underreplicatedpartitions", "Led partitions with replicas out of sync.")
+	atMinISR          = desc("kafka_server_replicamanager_atminisrpartitioncount", "Led partitions with just as many in-sync replicas as min.insync.replicas.")
 	underMinISR       = desc("kafka_server_replicamanager_underminisrpartitioncount", "Led partitions with fewer in-sync replicas than min.insync.replicas.")
 	offlineReplicas   = desc("kafka_server_replicamanager_offlinereplicacount", "Replicas on this broker whose directory failed.")
 	activeController  = desc("kafka_controller_kafkacontroller_activecontrollercount", "1 on the controller.")
 	offlinePartitions = desc("kafka_controller_kafkacontroller_offlinepartitionscount", "Partitions without a leader, as the controller sees it.")
+	imbalance         = desc("kafka_controller_kafkacontroller_preferredreplicaimbalancecount", "Partitions that another broker leads than the first of their replicas, as the controller sees it.")
 	globalTopics      = desc("kafka_controller_kafkacontroller_globaltopiccount", "Topics of the cluster, as the controller sees it.")
 	globalPartitions  = desc("kafka_controller_kafkacontroller_globalpartitioncount", "Partitions of the cluster, as the controller sees it.")
 	activeBrokers     = desc("kafka_controller_kafkacontroller_activebrokercount", "Registered brokers, as the controller sees it.")
@@ -83,8 +88,8 @@ var (
 type brokerCollector struct{ s Sources }
 
 func (b *brokerCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{partitionCount, leaderCount, underReplicated, underMinISR, offlineReplicas,
-		activeController, offlinePartitions, globalTopics, globalPartitions, activeBrokers,
+	for _, d := range []*prometheus.Desc{partitionCount, leaderCount, underReplicated, underMinISR, atMinISR, offlineReplicas,
+		activeController, offlinePartitions, imbalance, globalTopics, globalPartitions, activeBrokers,
 		logSize, logStart, logEnd, logSegments, offlineDirs, dirFree, dirTotal, dirOnline} {
 		out <- d
 	}
@@ -103,7 +108,18 @@ func (g gauge) set(d *prometheus.Desc, v int64, labels ...string) {
 }
 
 // tally counts over the image's partitions.
-type tally struct{ mine, led, under, underMin, offlineMine, partitions, offline int64 }
+type tally struct{ mine, led, under, underMin, atMin, offlineMine, partitions, offline, imbalanced int64 }
+
+// own counts the replicas of this broker as they are, which the image may not know yet.
+func (n *tally) own(h *host.Host) {
+	n.mine, n.led, n.under, n.underMin, n.atMin = 0, 0, 0, 0, 0
+	h.All(func(_ store.TP, r *replica.Replica) {
+		n.mine++
+		if l, leads := r.Leadership(); leads {
+			n.lead(l.ISR, l.Replicas, l.MinISR)
+		}
+	})
+}
 
 func (b *brokerCollector) collectImage(g gauge) {
 	img, id := b.s.Image(), b.s.BrokerID
@@ -117,10 +133,14 @@ func (b *brokerCollector) collectImage(g gauge) {
 			n.add(&t.Partitions[i], id, minISR)
 		}
 	}
+	if b.s.Host != nil {
+		n.own(b.s.Host)
+	}
 	g.set(partitionCount, n.mine)
 	g.set(leaderCount, n.led)
 	g.set(underReplicated, n.under)
 	g.set(underMinISR, n.underMin)
+	g.set(atMinISR, n.atMin)
 	g.set(offlineReplicas, n.offlineMine)
 	if img.ControllerID != id || id < 0 {
 		n, img = tally{}, &cluster.Image{ControllerID: -1}
@@ -131,6 +151,7 @@ func (b *brokerCollector) collectImage(g gauge) {
 	}
 	g.set(activeController, controller)
 	g.set(offlinePartitions, n.offline)
+	g.set(imbalance, n.imbalanced)
 	g.set(globalTopics, int64(len(img.Topics)))
 	g.set(globalPartitions, n.partitions)
 	g.set(activeBrokers, int64(len(img.Brokers)))
@@ -141,6 +162,9 @@ func (n *tally) add(p *cluster.Partition, id int32, minISR int) {
 	if p.Leader < 0 {
 		n.offline++
 	}
+	if len(p.Replicas) > 0 && p.Leader != p.Replicas[0] {
+		n.imbalanced++
+	}
 	if slices.Contains(p.Replicas, id) {
 		n.mine++
 	}
@@ -150,12 +174,20 @@ func (n *tally) add(p *cluster.Partition, id int32, minISR int) {
 	if p.Leader != id {
 		return
 	}
+	n.lead(len(p.ISR), len(p.Replicas), min(minISR, len(p.Replicas)))
+}
+
+// lead counts a partition that this broker leads.
+func (n *tally) lead(isr, replicas, minISR int) {
 	n.led++
-	if len(p.ISR) < len(p.Replicas) {
+	if isr < replicas {
 		n.under++
 	}
-	if len(p.ISR) < minISR {
+	switch {
+	case isr < minISR:
 		n.underMin++
+	case isr == minISR:
+		n.atMin++
 	}
 }
 

@@ -33,6 +33,10 @@ type Metrics struct {
 	// WaitingFetches and WaitingProduces are requests that are held back: long polls, and produces until
 	// the high watermark has passed them.
 	WaitingFetches, WaitingProduces prometheus.Gauge
+
+	// ReplicationOut counts bytes of record batches that followers fetch.
+	ReplicationOut prometheus.Counter
+	meter          meter
 }
 
 // keyMax and codeMax bound what is kept resolved: API keys, and Kafka's error codes shifted by one. The
@@ -95,6 +99,10 @@ func NewMetrics() *Metrics {
 		Help:    "Milliseconds from a request's last byte to its answer, a long poll's wait included.",
 		Buckets: []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 5000, 30000},
 	}, []string{"request"})
+	m.ReplicationOut = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "kafka_server_brokertopicmetrics_replicationbytesout_total", Help: "Bytes of record batches sent to followers."})
+	m.registry.MustRegister(m.ReplicationOut)
+	m.meter = newMeter(m.registry)
 	m.connections = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "kafka_server_socket_server_metrics_connection_count", Help: "Open client connections."})
 	m.connectionsOpened = prometheus.NewCounter(prometheus.CounterOpts{

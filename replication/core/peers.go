@@ -112,6 +112,26 @@ func (c *Core) BrokerEpoch(id int32) int64 {
 	return -1
 }
 
+// Progress is how far a follower has come, as its leader knows.
+type Progress struct {
+	Broker int32
+	End    int64 // commit end; -1: it has not fetched in this term
+	InSync bool
+}
+
+// Followers is all of them while leading, by id.
+func (c *Core) Followers() []Progress {
+	out := make([]Progress, 0, len(c.peers))
+	for i := range c.peers {
+		p := &c.peers[i]
+		out = append(out, Progress{p.id, p.end, slices.Contains(c.a.ISR, p.id)})
+	}
+	return out
+}
+
+// MinISR is how large the in-sync set has to be for acks=all: min.insync.replicas, but not more than there are replicas.
+func (c *Core) MinISR() int { return c.effectiveMinISR() }
+
 // mayJoin: a follower joins once it has everything up to the high watermark and up to the start of this
 // term. The latter because a new leader's watermark may lag behind what its predecessor acknowledged.
 func (c *Core) mayJoin(p *peer) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"platter/engine/batch"
@@ -29,7 +30,8 @@ type fetcher struct {
 	places  places
 	req     Request
 	batches []batch.Batch
-	failing bool // the leader could not be reached
+
+	failing atomic.Bool // the leader could not be reached
 }
 
 // part is one partition that is fetched.
@@ -38,8 +40,10 @@ type part struct {
 	id    store.UUID
 	r     *replica.Replica
 	epoch int32
-	rest  time.Time // it is left alone until then; the fetcher's mu
-	warns int
+	lag   atomic.Int64 // -1: no answer yet
+	// Under the fetcher's mu.
+	rest  time.Time // it is left alone until then
+	warns int       // errors in a row
 }
 
 func newFetcher(m *Manager, l lane) *fetcher {
@@ -136,7 +140,7 @@ func (f *fetcher) due() time.Duration {
 	for _, p := range resting {
 		switch d := p.rest.Sub(now); {
 		case f.parts[p.tp] != p: // dropped, or put anew
-		case d > 0:
+		case d > 0 && d <= f.m.cfg.Backoff: // longer: the clock was set back
 			s.resting = append(s.resting, p)
 			if next < 0 || d < next {
 				next = d
@@ -170,13 +174,13 @@ func (f *fetcher) round() error {
 	f.req = Request{Partitions: s.wanted, Changed: s.changed, Turn: s.turn, MaxWaitMs: c.MaxWaitMs, MinBytes: c.MinBytes, MaxBytes: c.ResponseBytesMax}
 	ctx, cancel := context.WithTimeout(f.m.life, c.Timeout+time.Duration(c.MaxWaitMs)*time.Millisecond)
 	defer cancel()
+	f.m.counters.requests.Add(1)
 	given, err := c.Leaders.Fetch(ctx, f.lane.leader, f.lane.n, &f.req)
 	s.asked() // after an error the leader is told everything anew
 	if err != nil {
 		return err
 	}
-	if f.failing {
-		f.failing = false
+	if f.failing.Swap(false) {
 		c.Log.Info("the leader answers again", "leader", f.lane.leader)
 	}
 	for i := range given {
@@ -192,7 +196,8 @@ func (f *fetcher) settle(ctx context.Context, p *part, w Wanted, g *Given) {
 	err := f.take(ctx, p, &w, g)
 	switch {
 	case err == nil:
-		p.warns = 0
+		p.answered(f.m, &w, g)
+		f.well(p)
 	case errors.Is(err, replica.ErrFencedEpoch) && g.Err == nil: // the controller has said something else meanwhile, perhaps
 	default:
 		f.pause(p, err)
@@ -257,10 +262,20 @@ func (f *fetcher) pause(p *part, err error) {
 	}
 }
 
+// well ends a row of errors.
+func (f *fetcher) well(p *part) {
+	if p.warns == 0 { // only this goroutine writes it
+		return
+	}
+	f.mu.Lock()
+	p.warns = 0
+	f.mu.Unlock()
+}
+
 // unreachable lets all partitions rest.
 func (f *fetcher) unreachable(err error) {
-	if !f.failing {
-		f.failing = true
+	f.m.counters.failures.Add(1)
+	if !f.failing.Swap(true) {
 		f.m.cfg.Log.Warn("the leader cannot be reached; will try again", "leader", f.lane.leader, "err", err)
 	}
 	f.mu.Lock()

@@ -94,6 +94,8 @@ type Manager struct {
 	end  context.CancelFunc
 	all  sync.WaitGroup
 
+	counters counters
+
 	mu       sync.Mutex
 	closed   bool
 	fetchers map[lane]*fetcher
@@ -134,7 +136,9 @@ func (m *Manager) Follow(tp store.TP, id store.UUID, r *replica.Replica) {
 		m.all.Go(f.run)
 	}
 	m.where[tp] = f
-	f.put(&part{tp: tp, id: id, r: r, epoch: at.LeaderEpoch})
+	p := &part{tp: tp, id: id, r: r, epoch: at.LeaderEpoch}
+	p.lag.Store(-1)
+	f.put(p)
 }
 
 // lane is which of a leader's lanes fetches a partition. Each data directory has its own, so that a disk that hangs holds up what is

@@ -230,6 +230,28 @@ func (r *Replica) answer(event func() core.Work) {
 	r.signal(false)
 }
 
+// Leadership is what a leader knows of its partition.
+type Leadership struct {
+	ISR, Replicas int // how many
+	MinISR        int // how many have to be in sync for acks=all
+	Preferred     bool
+	Followers     []core.Progress
+}
+
+// Leadership is of this moment; false: this replica does not lead.
+func (r *Replica) Leadership() (Leadership, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.core
+	if c.Role() != core.Leader {
+		return Leadership{}, false
+	}
+	return Leadership{
+		ISR: len(c.ISR()), Replicas: len(c.Replicas()), MinISR: c.MinISR(),
+		Preferred: len(c.Replicas()) > 0 && c.Replicas()[0] == r.self, Followers: c.Followers(),
+	}, true
+}
+
 // InSync is the replica's place in the cluster: in-sync set and all replicas, as last told.
 func (r *Replica) InSync() (isr, replicas []int32) {
 	r.mu.Lock()

@@ -8,6 +8,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +58,7 @@ func (c *Coordinator) Addr() string { return fmt.Sprintf("%s:%d", c.host, c.port
 
 // Start starts the process, again after Kill.
 func (c *Coordinator) Start() {
-	args := append(slices.Clone(c.wrap), c.bin, "coord", "--listen", c.Addr(), "--data", c.dir, "--set", "tickTime=500")
+	args := append(slices.Clone(c.wrap), c.bin, "coord", "--listen", c.Addr(), "--data", c.dir, "--set", "tickTime=500", "--set", "admin.enableServer=false")
 	c.cmd = exec.Command(args[0], args[1:]...)
 	c.cmd.Stdout, c.cmd.Stderr = &c.log, &c.log
 	if err := c.cmd.Start(); err != nil {
@@ -188,12 +190,40 @@ func (c *Cluster) Await(adm *kadm.Client, topic, what string, want func([]kadm.P
 	c.t.Fatalf("not in 90 s: %s; last %+v, %v", what, last, err)
 }
 
-// AwaitWhole waits until all partitions of the topic are led, and all replicas in sync.
+// AwaitWhole waits until all partitions of the topic are led, and all replicas in sync: as clients are told, and as the
+// coordinator has it. Of a broker that was cut off clients hear what was so before.
 func (c *Cluster) AwaitWhole(adm *kadm.Client, topic string) {
 	c.t.Helper()
+	var replicas []int
 	c.Await(adm, topic, "every replica of "+topic+" is in sync", func(ps []kadm.PartitionDetail) bool {
-		return !slices.ContainsFunc(ps, func(p kadm.PartitionDetail) bool { return p.Leader < 0 || len(p.ISR) != len(p.Replicas) })
+		replicas = nil
+		for _, p := range ps {
+			if p.Leader < 0 || len(p.ISR) != len(p.Replicas) {
+				return false
+			}
+			replicas = append(replicas, len(p.Replicas))
+		}
+		return len(replicas) > 0
 	})
+	c.awaitStates(topic, replicas)
+}
+
+// Stacks is what all goroutines of all brokers do, for a test that waits in vain. It needs metrics.pprof=true.
+func (c *Cluster) Stacks() string {
+	var out strings.Builder
+	client := http.Client{Timeout: 10 * time.Second}
+	for _, b := range c.Brokers {
+		fmt.Fprintf(&out, "== broker %s\n", b.Props["broker.id"])
+		resp, err := client.Get("http://" + b.Props["metrics.listener"] + "/debug/pprof/goroutine?debug=1")
+		if err != nil {
+			fmt.Fprintln(&out, err)
+			continue
+		}
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 60_000))
+		resp.Body.Close()
+		out.Write(text)
+	}
+	return out.String()
 }
 
 // whole says whether all replicas of all topics are in sync, as far as is known now.

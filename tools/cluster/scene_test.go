@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime/pprof"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,7 +66,7 @@ func newScene(t *testing.T, bin string, rnd *rand.Rand, props map[string]string,
 	}
 	all := map[string]string{
 		"log.segment.bytes": "1048576", "min.insync.replicas": "2", "default.replication.factor": "3",
-		"offsets.topic.num.partitions": fmt.Sprint(OffsetsPartitions),
+		"offsets.topic.num.partitions": fmt.Sprint(OffsetsPartitions), "metrics.pprof": "true",
 	}
 	for k, v := range props {
 		all[k] = v
@@ -168,6 +170,7 @@ func (s *scene) verdict(load *killtest.Load, groups *Groups, kills bool) (wrong 
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 180*time.Second)
 	defer cancel()
+	defer s.watch("the verdict")()
 	if err := load.Stop(ctx); err != nil {
 		return []string{err.Error()}
 	}
@@ -199,6 +202,25 @@ func (s *scene) verdict(load *killtest.Load, groups *Groups, kills bool) (wrong 
 		wrong = append(wrong, err.Error())
 	}
 	return wrong
+}
+
+// watch has the log tell what everybody is at when something takes long. Call what it returns when that is over.
+func (s *scene) watch(what string) (over func()) {
+	ended, told := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(told)
+		select {
+		case <-ended:
+		case <-time.After(45 * time.Second):
+			var own strings.Builder
+			_ = pprof.Lookup("goroutine").WriteTo(&own, 1)
+			s.t.Logf("%s takes long\n%s== this process\n%s", what, s.c.Stacks(), own.String())
+		}
+	}()
+	return func() {
+		close(ended)
+		<-told
+	}
 }
 
 // clean wants nothing to be wrong.
