@@ -204,18 +204,20 @@ func (ss *session) due(to []*sessionPart) []*sessionPart {
 
 // Moved implements replica.Listener. A follower waits for records, not for the high watermark: that is news for its next
 // answer.
-func (p *sessionPart) Moved(watermark bool) {
+func (p *sessionPart) Moved(watermark bool) (more bool) {
 	ss := p.of
+	more = ss.follower && watermark
 	ss.mu.Lock()
-	p.listening = false
+	p.listening = more
 	if !p.inLine {
 		p.inLine = true
 		ss.moved = append(ss.moved, p)
 	}
 	ss.mu.Unlock()
-	if !ss.follower || !watermark {
+	if !more {
 		ss.nudge()
 	}
+	return more
 }
 
 // Follower implements replica.Listener.

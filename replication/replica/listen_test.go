@@ -1,10 +1,12 @@
 package replica
 
 import (
+	"slices"
 	"sync"
 	"testing"
 
 	"platter/engine/commitlog"
+	"platter/replication/core"
 )
 
 // list is what a listener was told.
@@ -12,14 +14,16 @@ type list struct {
 	mu       sync.Mutex
 	follower *Follower
 	told     []bool // of each call: nothing moved but the high watermark
+	insists  bool   // it wants to be told of more where only that has moved
 }
 
 func (l *list) Follower() *Follower { return l.follower }
 
-func (l *list) Moved(watermark bool) {
+func (l *list) Moved(watermark bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.told = append(l.told, watermark)
+	return watermark && l.insists
 }
 
 // TestListen: a listener is told once, of whatever moves, and whether it was only the high watermark.
@@ -44,6 +48,22 @@ func TestListen(t *testing.T) {
 	step("not any more", 4, func() { r.Listen(l); r.Unlisten(l); r.Unlisten(l); add(r, 1) })
 	step("leadership", 5, func() { r.Listen(l); assign(t, r, 1, 2, 1, 2) })
 	step("the end", 6, func() { r.Listen(l); r.Stop() })
+}
+
+// TestListenOn: a listener for whom the high watermark is not enough misses nothing that comes behind it.
+func TestListenOn(t *testing.T) {
+	r := leader(t, &fakeLog{}, 1, 1, 2)
+	l := &list{insists: true}
+	add(r, 1)
+	r.Listen(l)
+	if err := r.FollowerFetched(core.Fetch{Broker: 2, Offset: 1}); err != nil {
+		t.Fatal(err)
+	}
+	add(r, 1)
+	add(r, 1)
+	if !slices.Equal(l.told, []bool{true, false}) {
+		t.Errorf("told %v", l.told)
+	}
 }
 
 // TestHeard: a follower that goes on fetching without naming the partition, since nothing moves there, has not lagged when

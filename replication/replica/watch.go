@@ -15,11 +15,12 @@ type Waiter struct{ C chan struct{} }
 // NewWaiter makes a Waiter.
 func NewWaiter() *Waiter { return &Waiter{C: make(chan struct{}, 1)} }
 
-// Listener is told of a replica's next move, once: for who keeps a list of what has moved, however many replicas there
-// are. To miss nothing: Listen, then look at the state.
+// Listener is told of a replica's moves until it has heard enough: for who keeps a list of what has moved, however many
+// replicas there are. To miss nothing: Listen, then look at the state.
 type Listener interface {
-	// Moved must neither block nor call the replica. watermark says that nothing moved but the high watermark.
-	Moved(watermark bool)
+	// Moved must neither block nor call the replica. watermark says that nothing moved but the high watermark; more,
+	// that the listener wants to be told of the next move too.
+	Moved(watermark bool) (more bool)
 	// Follower is whose fetches the listener stands for, nil of a consumer's. As long as it listens, each of them says
 	// that the follower has all that is here.
 	Follower() *Follower
@@ -44,7 +45,7 @@ type watchers struct {
 func (r *Replica) Watch(w *Waiter)   { r.watchers.add(w) }
 func (r *Replica) Unwatch(w *Waiter) { r.watchers.remove(w) }
 
-// Listen adds l until the next move; Unlisten removes it.
+// Listen adds l until it wants no more; Unlisten removes it.
 func (r *Replica) Listen(l Listener) {
 	ws := &r.watchers
 	ws.mu.Lock()
@@ -85,7 +86,7 @@ func (ws *watchers) remove(w *Waiter) {
 	ws.mu.Unlock()
 }
 
-// signal tells who waits that the replica has moved. No lock is held.
+// signal tells who waits that the replica has moved. No lock of the replica is held.
 func (r *Replica) signal(watermark bool) {
 	ws := &r.watchers
 	if ws.count.Load() == 0 {
@@ -98,19 +99,19 @@ func (r *Replica) signal(watermark bool) {
 		default:
 		}
 	}
-	var room [4]Listener
-	told := append(room[:0], ws.once...)
-	clear(ws.once)
-	ws.once = ws.once[:0]
+	if !watermark { // who goes on listening goes on being heard of
+		r.heard(ws.once)
+	}
+	kept := ws.once[:0]
+	for _, l := range ws.once {
+		if l.Moved(watermark) {
+			kept = append(kept, l)
+		}
+	}
+	clear(ws.once[len(kept):])
+	ws.once = kept
 	ws.recount()
 	ws.mu.Unlock()
-	if len(told) == 0 {
-		return
-	}
-	r.heard(told)
-	for _, l := range told {
-		l.Moved(watermark)
-	}
 }
 
 // heard notes until when followers that listened had everything.
