@@ -8,6 +8,7 @@ import (
 
 	"platter/coord/tree"
 	"platter/coord/zk"
+	ioconn "platter/io/conn"
 )
 
 const (
@@ -187,9 +188,13 @@ func (q *proposals) close() {
 // or with the first failure of the log.
 func (s *Server) commitLoop() {
 	defer s.running.Done()
+	var turn ioconn.Turn
 	for s.queue.await() {
-		// Who is about to ask, or to be answered, comes first: the batch grows by what they bring.
-		runtime.Gosched()
+		if len(s.pollers) > 0 {
+			turn.End()
+		} else {
+			runtime.Gosched() // who is about to ask, or to be answered, comes first: the batch grows by what they bring
+		}
 		if !s.commit(nil) {
 			return
 		}

@@ -48,6 +48,7 @@ func NewLoop() (*Loop, error) {
 // Run serves until End. After each turn it calls turned with the number of sockets that it told of.
 func (l *Loop) Run(turned func(sockets int)) {
 	var events [eventsMax]unix.EpollEvent
+	var turn Turn
 	for {
 		n, err := unix.EpollWait(l.epoll, events[:], -1)
 		if err != nil && !errors.Is(err, unix.EINTR) {
@@ -62,6 +63,7 @@ func (l *Loop) Run(turned func(sockets int)) {
 			}
 		}
 		turned(n)
+		turn.End()
 	}
 }
 
