@@ -100,11 +100,17 @@ func (l *Loop) put(fd int, s *Socket) {
 	all[fd].Store(s)
 }
 
-// Take makes a Socket of an accepted connection, which must not be used any more, and whose place in its gate lasts
-// until Free. It is not armed. On an error the connection is as it was.
+// Take makes a Socket of a TCP connection, which must not be used any more; if it came through a Gate, its place there
+// lasts until Free. It is not armed. On an error the connection is as it was.
 func (l *Loop) Take(nc net.Conn, ready func(ended bool)) (*Socket, error) {
-	c, ok := nc.(*Conn)
-	if !ok {
+	var c *net.TCPConn
+	release := func() {}
+	switch x := nc.(type) {
+	case *Conn:
+		c, release = x.TCPConn, x.leave
+	case *net.TCPConn:
+		c = x
+	default:
 		return nil, ErrNoLoop
 	}
 	raw, err := c.SyscallConn()
@@ -118,7 +124,7 @@ func (l *Loop) Take(nc net.Conn, ready func(ended bool)) (*Socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("take a socket: %w", err)
 	}
-	s := &Socket{loop: l, fd: fd, ready: ready, peer: c.RemoteAddr(), release: c.leave}
+	s := &Socket{loop: l, fd: fd, ready: ready, peer: c.RemoteAddr(), release: release}
 	s.some.L = &s.mu
 	l.put(fd, s)
 	if err := unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, s.interest()); err != nil {
@@ -126,7 +132,7 @@ func (l *Loop) Take(nc net.Conn, ready func(ended bool)) (*Socket, error) {
 		unix.Close(fd)
 		return nil, fmt.Errorf("epoll_ctl: %w", err)
 	}
-	c.TCPConn.Close() // of the runtime's poller; the connection lives on in fd
+	c.Close() // of the runtime's poller; the connection lives on in fd
 	return s, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,12 +29,13 @@ type outcome struct {
 
 // bed is the tree under which a server is put to load, and the sessions that do it.
 type bed struct {
-	addr  string
-	root  string
-	ctl   *zkwire.Client
-	data  []byte
-	conns []*zkwire.Client
-	made  []int // nodes that each session has created and not deleted
+	addr   string
+	root   string
+	lane   *lane
+	ctl    *zkwire.Client
+	data   []byte
+	riders []*rider
+	made   []int // nodes that each session has created and not deleted
 }
 
 const (
@@ -45,8 +45,8 @@ const (
 
 var beds atomic.Int64
 
-func newBed(addr string, sizeBytes int) (*bed, error) {
-	b := &bed{addr: addr, root: fmt.Sprintf("/zkload-%d-%d", time.Now().UnixMilli(), beds.Add(1)), data: make([]byte, sizeBytes)}
+func newBed(l *lane, addr string, sizeBytes int) (*bed, error) {
+	b := &bed{lane: l, addr: addr, root: fmt.Sprintf("/zkload-%d-%d", time.Now().UnixMilli(), beds.Add(1)), data: make([]byte, sizeBytes)}
 	for i := range b.data {
 		b.data[i] = 'a' + byte(i%26)
 	}
@@ -72,22 +72,32 @@ func (b *bed) base(i int) string { return b.root + "/s" + strconv.Itoa(i) }
 
 // sessions makes sure that n sessions are there, each with its node.
 func (b *bed) sessions(n int) error {
-	for len(b.conns) < n {
-		c, err := open(b.addr)
+	for len(b.riders) < n {
+		r, err := b.lane.open(b.addr)
 		if err != nil {
 			return err
 		}
-		if err := ensure(b.ctl, b.base(len(b.conns)), b.data); err != nil {
+		b.riders, b.made = append(b.riders, r), append(b.made, 0)
+		if err := ensure(b.ctl, b.base(len(b.riders)-1), b.data); err != nil {
 			return err
 		}
-		b.conns, b.made = append(b.conns, c), append(b.made, 0)
+	}
+	return nil
+}
+
+// ping keeps the sessions alive while another server is measured.
+func (b *bed) ping() error {
+	for _, r := range b.riders {
+		if err := r.ping(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 func (b *bed) close() {
-	for _, c := range b.conns {
-		c.End()
+	for _, r := range b.riders {
+		r.close()
 	}
 	b.ctl.End()
 }
@@ -97,28 +107,30 @@ func (b *bed) run(x cell, dur time.Duration) (outcome, error) {
 	if err := b.sessions(x.Sessions); err != nil {
 		return outcome{}, err
 	}
-	took := make([][]time.Duration, x.Sessions)
-	failed := make([]error, x.Sessions)
-	var errs atomic.Int64
-	var all sync.WaitGroup
-	began := time.Now()
-	for i := range x.Sessions {
-		all.Go(func() {
-			next, err := b.requests(x, i)
-			if err != nil {
-				failed[i] = err
-				return
-			}
-			took[i], failed[i] = pump(b.conns[i], x.Depth, began.Add(dur), next, &errs)
-		})
+	next := make([]request, x.Sessions)
+	for i := range next {
+		var err error
+		if next[i], err = b.requests(x, i); err != nil {
+			return outcome{}, err
+		}
 	}
-	all.Wait()
-	elapsed := time.Since(began)
-	for _, err := range failed {
-		if err != nil {
+	took := make([][]time.Duration, x.Sessions)
+	ended := make(chan error, x.Sessions)
+	var errs atomic.Int64
+	began := time.Now()
+	for i, r := range b.riders[:x.Sessions] {
+		r.start(ride{next: next[i], depth: x.Depth, until: began.Add(dur), done: func(got *outcomeOf, err error) {
+			took[i] = got.took
+			errs.Add(got.errors)
+			ended <- err
+		}})
+	}
+	for range x.Sessions {
+		if err := <-ended; err != nil {
 			return outcome{}, fmt.Errorf("%s by %d sessions: %w", x.Op, x.Sessions, err)
 		}
 	}
+	elapsed := time.Since(began)
 	lat := slices.Concat(took...)
 	slices.Sort(lat)
 	return outcome{
@@ -135,9 +147,9 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 }
 
 // requests returns what makes session i's next request; false ends them.
-func (b *bed) requests(x cell, i int) (func() (int32, zkwire.Body, bool), error) {
+func (b *bed) requests(x cell, i int) (request, error) {
 	base, most := b.base(i), benchNodesMost/x.Sessions
-	always := func(op int32, body zkwire.Body) func() (int32, zkwire.Body, bool) {
+	always := func(op int32, body zkwire.Body) request {
 		return func() (int32, zkwire.Body, bool) { return op, body, true }
 	}
 	switch x.Op {
@@ -170,53 +182,6 @@ func (b *bed) requests(x cell, i int) (func() (int32, zkwire.Body, bool), error)
 	return nil, fmt.Errorf("unknown operation %q", x.Op)
 }
 
-// pump keeps depth requests in flight until the deadline, or until next says no more.
-func pump(c *zkwire.Client, depth int, deadline time.Time, next func() (int32, zkwire.Body, bool), errs *atomic.Int64) ([]time.Duration, error) {
-	free := make(chan struct{}, depth)
-	var mu sync.Mutex
-	took := make([]time.Duration, 0, 1<<14)
-	acquire := func() error {
-		select {
-		case free <- struct{}{}:
-			return nil
-		default:
-		}
-		c.Flush()
-		select {
-		case free <- struct{}{}:
-			return nil
-		case <-c.Dead:
-			return fmt.Errorf("connection lost under load: %w", c.Err)
-		}
-	}
-	for i := 0; i&7 != 0 || time.Now().Before(deadline); i++ {
-		op, body, more := next()
-		if !more {
-			break
-		}
-		if err := acquire(); err != nil {
-			return nil, err
-		}
-		sent := time.Now()
-		c.Queue(op, body, func(r zkwire.Reply) {
-			mu.Lock()
-			took = append(took, r.At.Sub(sent))
-			mu.Unlock()
-			if r.Err != 0 {
-				errs.Add(1)
-			}
-			<-free
-		})
-	}
-	c.Flush()
-	for range depth {
-		if err := acquire(); err != nil {
-			return nil, err
-		}
-	}
-	return took, nil
-}
-
 // cells are all that the flags name, deletes last, since they need what was created.
 func (o *options) cells() ([]cell, error) {
 	sessions, err := ints(o.sessions)
@@ -243,7 +208,12 @@ func bench(o *options) error {
 	if err != nil {
 		return err
 	}
-	b, err := newBed(o.addr, o.size)
+	l, err := newLane()
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	b, err := newBed(l, o.addr, o.size)
 	if err != nil {
 		return err
 	}

@@ -38,39 +38,52 @@ func compare(o *options) error {
 		return err
 	}
 	t := &table{title: fmt.Sprintf("%d cores, %s, %d rounds, %v a cell, data in %s; both sync every write", runtime.NumCPU(), runtime.Version(), o.rounds, o.dur, filepath.Dir(dir))}
+	l, err := newLane()
+	if err != nil {
+		return err
+	}
+	defer l.close()
 	if err := compareStarts(o, t, dir, launchOurs); err != nil {
 		return err
 	}
 	var s sides
-	var fresh [2]int64
 	if s.ours, _, err = begin(launchOurs, dir); err != nil {
 		return err
 	}
 	defer s.ours.stop()
-	fresh[0] = residentBytes(s.ours.pid)
 	if s.bare, _, err = begin(launchBare, dir); err != nil {
 		return err
 	}
 	defer s.bare.stop()
 	if s.theirs, _, err = begin(launchReal, dir); err == nil {
 		defer s.theirs.stop()
-		fresh[1] = residentBytes(s.theirs.pid)
 	} else {
 		fmt.Fprintf(os.Stderr, "SKIPPED the other side: %v\n", err)
 	}
-	if err := compareCells(o, t, s); err != nil {
+	fresh := s.resident()
+	if err := compareCells(o, t, l, s); err != nil {
 		return err
 	}
-	if err := compareFanout(o, t, s); err != nil {
+	if err := compareFanout(o, t, l, s); err != nil {
 		return err
 	}
+	after := s.resident()
 	t.memory("resident memory, fresh", fresh[0], fresh[1], "at most 20 MB")
-	var after int64
-	if s.theirs != nil {
-		after = residentBytes(s.theirs.pid)
-	}
-	t.memory("resident memory, after all this", residentBytes(s.ours.pid), after, "at most 100 MB")
+	t.memory("resident memory, after all this", after[0], after[1], "at most 100 MB")
 	return t.print(o.json)
+}
+
+// settleTime is how long nothing is asked of the servers before their memory is looked at.
+const settleTime = 3 * time.Second
+
+// resident is what the two servers hold at rest.
+func (s sides) resident() (bytes [2]int64) {
+	time.Sleep(settleTime)
+	bytes[0] = residentBytes(s.ours.pid)
+	if s.theirs != nil {
+		bytes[1] = residentBytes(s.theirs.pid)
+	}
+	return bytes
 }
 
 func compareStarts(o *options, t *table, dir string, launchOurs launcher) error {
@@ -101,7 +114,7 @@ func defaultCells(o *options) ([]cell, error) {
 	return cells, err
 }
 
-func compareCells(o *options, t *table, s sides) error {
+func compareCells(o *options, t *table, l *lane, s sides) error {
 	cells, err := defaultCells(o)
 	if err != nil {
 		return err
@@ -111,7 +124,7 @@ func compareCells(o *options, t *table, s sides) error {
 		if x == nil {
 			continue
 		}
-		if beds[x], err = newBed(x.addr, o.size); err != nil {
+		if beds[x], err = newBed(l, x.addr, o.size); err != nil {
 			return fmt.Errorf("%s: %w", x.name, err)
 		}
 		defer beds[x].close()
@@ -142,6 +155,9 @@ func compareCells(o *options, t *table, s sides) error {
 					got[x][i] = append(got[x][i], r)
 				}
 			}
+			if err := tidy(beds, c); err != nil {
+				return err
+			}
 		}
 	}
 	for i, c := range cells {
@@ -149,6 +165,24 @@ func compareCells(o *options, t *table, s sides) error {
 	}
 	return nil
 }
+
+// tidy removes what a cell has created, and keeps all sessions alive.
+func tidy(beds map[*server]*bed, c cell) error {
+	for x, b := range beds {
+		if c.Op == "create" {
+			if _, err := b.run(cell{"delete", c.Sessions, tidyDepth}, time.Hour); err != nil {
+				return fmt.Errorf("%s: %w", x.name, err)
+			}
+		}
+		if err := b.ping(); err != nil {
+			return fmt.Errorf("%s: %w", x.name, err)
+		}
+	}
+	return nil
+}
+
+// tidyDepth is how many deletes each session has in flight.
+const tidyDepth = 8
 
 func at(v [][]run, i int) []run {
 	if v == nil {
@@ -167,7 +201,7 @@ func measured(b *bed, s *server, c cell, dur time.Duration) (run, error) {
 	return run{out, after - before}, err
 }
 
-func compareFanout(o *options, t *table, s sides) error {
+func compareFanout(o *options, t *table, l *lane, s sides) error {
 	crowds := map[*server]*crowd{}
 	took := map[*server][]time.Duration{}
 	order := []*server{s.ours, s.theirs}
@@ -175,7 +209,7 @@ func compareFanout(o *options, t *table, s sides) error {
 		if x == nil {
 			continue
 		}
-		c, err := newCrowd(x.addr, o.watchers)
+		c, err := newCrowd(l, x.addr, o.watchers)
 		if err != nil {
 			return fmt.Errorf("%s: %w", x.name, err)
 		}

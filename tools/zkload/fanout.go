@@ -12,18 +12,24 @@ import (
 
 // crowd is many sessions that watch one node.
 type crowd struct {
-	node  string
-	ctl   *zkwire.Client
-	conns []*zkwire.Client
-	hits  chan time.Time
-	round int
+	node   string
+	ctl    *zkwire.Client
+	riders []*rider
+	ended  chan heard
+	round  int
+}
+
+// heard is what one watcher has seen.
+type heard struct {
+	at  time.Time
+	err error
 }
 
 // atOnce bounds how many sessions connect at the same time.
 const atOnce = 32
 
-func newCrowd(addr string, n int) (*crowd, error) {
-	x := &crowd{node: fmt.Sprintf("/zkfan-%d-%d", time.Now().UnixMilli(), beds.Add(1)), conns: make([]*zkwire.Client, n), hits: make(chan time.Time, n)}
+func newCrowd(l *lane, addr string, n int) (*crowd, error) {
+	x := &crowd{node: fmt.Sprintf("/zkfan-%d-%d", time.Now().UnixMilli(), beds.Add(1)), riders: make([]*rider, n), ended: make(chan heard, n)}
 	var err error
 	if x.ctl, err = open(addr); err != nil {
 		return nil, err
@@ -38,13 +44,7 @@ func newCrowd(addr string, n int) (*crowd, error) {
 		room <- struct{}{}
 		all.Go(func() {
 			defer func() { <-room }()
-			c, err := open(addr)
-			if err != nil {
-				failed[i] = err
-				return
-			}
-			c.OnEvent = func(e zkwire.Event) { x.hits <- e.At }
-			x.conns[i] = c
+			x.riders[i], failed[i] = l.open(addr)
 		})
 	}
 	all.Wait()
@@ -59,45 +59,78 @@ func newCrowd(addr string, n int) (*crowd, error) {
 // told is when, after the set was sent, the first, the middle and the last watcher had heard, and the setter its reply.
 type told struct{ First, Middle, Last, Reply time.Duration }
 
+// everyone starts the same ride for all, and gives what each has heard.
+func (x *crowd) everyone(r ride, between func() error) ([]heard, error) {
+	r.done = func(got *outcomeOf, err error) { x.ended <- heard{got.event, err} }
+	for _, w := range x.riders {
+		if r.depth > 0 {
+			once := true
+			r.next = func() (int32, zkwire.Body, bool) {
+				defer func() { once = false }()
+				return zkwire.OpGetData, zkwire.PathWatch(x.node, true), once
+			}
+		}
+		w.start(r)
+	}
+	if err := between(); err != nil {
+		return nil, err
+	}
+	var all []heard
+	late := time.After(60 * time.Second)
+	for range x.riders {
+		select {
+		case h := <-x.ended:
+			if h.err != nil {
+				return nil, h.err
+			}
+			all = append(all, h)
+		case <-late:
+			return nil, fmt.Errorf("only %d of %d watchers were told", len(all), len(x.riders))
+		}
+	}
+	return all, nil
+}
+
 // measure arms all watches, changes the node, and waits for all events.
 func (x *crowd) measure() (told, error) {
-	var armed sync.WaitGroup
-	for _, c := range x.conns {
-		armed.Add(1)
-		c.Queue(zkwire.OpGetData, zkwire.PathWatch(x.node, true), func(zkwire.Reply) { armed.Done() })
-		c.Flush()
+	if _, err := x.everyone(ride{depth: 1}, func() error { return nil }); err != nil {
+		return told{}, err
 	}
-	armed.Wait()
-	time.Sleep(50 * time.Millisecond) // both sides are quiet again
 	x.round++
-	began := time.Now()
-	r, err := x.ctl.Do(zkwire.OpSetData, zkwire.Set(x.node, fmt.Append(nil, x.round), -1))
+	var began time.Time
+	var r zkwire.Reply
+	all, err := x.everyone(ride{events: 1}, func() (err error) {
+		time.Sleep(50 * time.Millisecond) // both sides are quiet again
+		began = time.Now()
+		r, err = x.ctl.Do(zkwire.OpSetData, zkwire.Set(x.node, fmt.Append(nil, x.round), -1))
+		return err
+	})
 	if err != nil {
 		return told{}, err
 	}
-	took := make([]time.Duration, 0, len(x.conns))
-	for range x.conns {
-		select {
-		case at := <-x.hits:
-			took = append(took, at.Sub(began))
-		case <-time.After(60 * time.Second):
-			return told{}, fmt.Errorf("only %d of %d watchers were told", len(took), len(x.conns))
-		}
+	took := make([]time.Duration, 0, len(all))
+	for _, h := range all {
+		took = append(took, h.at.Sub(began))
 	}
 	slices.Sort(took)
 	return told{took[0], quantile(took, .5), took[len(took)-1], r.At.Sub(began)}, nil
 }
 
 func (x *crowd) close() {
-	for _, c := range x.conns {
-		c.NC.Close()
+	for _, r := range x.riders {
+		r.drop()
 	}
 	_, _ = x.ctl.Do(zkwire.OpDelete, zkwire.PathInt(x.node, -1))
 	x.ctl.End()
 }
 
 func fanout(o *options) error {
-	x, err := newCrowd(o.addr, o.watchers)
+	l, err := newLane()
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	x, err := newCrowd(l, o.addr, o.watchers)
 	if err != nil {
 		return err
 	}

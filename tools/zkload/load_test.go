@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"platter/coord/zkserver"
+	ioconn "platter/io/conn"
 	"platter/tools/zktest"
 )
 
@@ -34,8 +36,20 @@ func TestMeasures(t *testing.T) {
 	load(t, ln.Addr().String(), "create", "set")
 }
 
+func laneOf(t *testing.T) *lane {
+	l, err := newLane()
+	if errors.Is(err, ioconn.ErrNoLoop) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.close)
+	return l
+}
+
 func load(t *testing.T, addr string, ops ...string) {
-	b, err := newBed(addr, 100)
+	b, err := newBed(laneOf(t), addr, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +64,7 @@ func load(t *testing.T, addr string, ops ...string) {
 
 // TestCrowd: all watchers of a node are told, and the times are in order.
 func TestCrowd(t *testing.T) {
-	c, err := newCrowd(zktest.Ours(t, zkserver.Config{}), 50)
+	c, err := newCrowd(laneOf(t), zktest.Ours(t, zkserver.Config{}), 50)
 	if err != nil {
 		t.Fatal(err)
 	}

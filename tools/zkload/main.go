@@ -96,9 +96,12 @@ func ints(s string) ([]int, error) { return list(s, strconv.Atoi) }
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+// sessionTime is the timeout of all sessions under load.
+const sessionTime = 30 * time.Second
+
 // open opens a session that pings.
 func open(addr string) (*zkwire.Client, error) {
-	c, err := zkwire.DialClient(addr, 30*time.Second, 10*time.Second)
+	c, err := zkwire.DialClient(addr, sessionTime, 10*time.Second)
 	if err != nil {
 		return nil, err
 	}
