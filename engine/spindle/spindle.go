@@ -46,7 +46,7 @@ type Spindle struct {
 	p     Params
 	fs    disk.FS
 	clock clock.Clock
-	epoch time.Time // the lane's time starts here
+	epoch time.Duration // the lane's time starts here
 
 	written atomic.Int64 // bytes, since the start
 	wroteAt atomic.Int64 // when last, in the lane's time
@@ -75,13 +75,13 @@ type Spindle struct {
 
 func newSpindle(name string, p Params, fs disk.FS, c clock.Clock) *Spindle {
 	return &Spindle{
-		name: name, p: p, fs: fs, clock: c, epoch: c.Now(), lane: lane.New(p.Lane), cutting: make(chan struct{}, 1), behind: make(chan struct{}, 1),
+		name: name, p: p, fs: fs, clock: c, epoch: clock.Elapsed(c), lane: lane.New(p.Lane), cutting: make(chan struct{}, 1), behind: make(chan struct{}, 1),
 		waits: map[lane.AskID]chan struct{}{}, turns: map[lane.AskID]*lane.RunID{}, files: map[lane.FileID]*tracked{},
 	}
 }
 
 // now is the lane's time: above 0, since 0 is never.
-func (sp *Spindle) now() time.Duration { return sp.clock.Now().Sub(sp.epoch) + 1 }
+func (sp *Spindle) now() time.Duration { return clock.Elapsed(sp.clock) - sp.epoch + 1 }
 
 // act tells the lane of something and does what follows from it.
 func (sp *Spindle) act(tell func(now time.Duration)) {

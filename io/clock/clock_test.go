@@ -69,6 +69,12 @@ func TestSkewed(t *testing.T) {
 	if got := s.NowMs() - start.UnixMilli(); got != (-30*time.Second - time.Hour).Milliseconds() {
 		t.Errorf("after a jump it shows %d ms", got)
 	}
+	before := Elapsed(s)
+	s.Jump(time.Hour)
+	v.Advance(time.Second)
+	if got := Elapsed(s) - before; got != 2*time.Second {
+		t.Errorf("a jump is a span of %v", got)
+	}
 }
 
 func TestReal(t *testing.T) {
@@ -77,6 +83,9 @@ func TestReal(t *testing.T) {
 	c.AfterFunc(time.Millisecond, func() { close(done) })
 	<-done
 	<-c.After(time.Millisecond)
+	if at := ElapsedMs(c); at < 0 || at > time.Since(began).Milliseconds() {
+		t.Errorf("%d ms have passed", at)
+	}
 	if c.AfterFunc(time.Hour, func() {})() != true {
 		t.Error("stop was not in time")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"platter/engine/commitlog"
 	"platter/engine/store"
+	"platter/io/clock"
 	"platter/net/frame"
 	"platter/net/wire"
 	"platter/replication/core"
@@ -244,7 +245,7 @@ func (f *fetch) note(part *fetchPart) {
 	}
 	part.err = part.from.FollowerFetched(core.Fetch{
 		Broker: f.req.ReplicaID, BrokerEpoch: f.req.ReplicaEpoch, LeaderEpoch: part.state.LeaderEpoch,
-		Offset: part.q.FetchOffset, Durable: part.q.FetchOffset, LogStart: part.q.LogStartOffset, NowMs: f.h.Clock.NowMs(),
+		Offset: part.q.FetchOffset, Durable: part.q.FetchOffset, LogStart: part.q.LogStartOffset, NowMs: clock.ElapsedMs(f.h.Clock),
 	})
 	if part.err == nil {
 		part.state, part.err = part.from.State(part.q.CurrentLeaderEpoch) // the high watermark may have moved by it

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"platter/io/clock"
 	"platter/net/wire"
 )
 
@@ -112,7 +113,7 @@ func (f *fetch) begin() {
 		}
 	}
 	ss.count = len(ss.at)
-	if f.h.sessions.make(ss, f.h.Clock.NowMs()) {
+	if f.h.sessions.make(ss, clock.ElapsedMs(f.h.Clock)) {
 		f.resp.SessionID = ss.id
 	}
 }

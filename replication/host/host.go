@@ -128,7 +128,7 @@ func (h *Host) watchLag() {
 			return
 		case <-h.clock.After(every):
 		}
-		now := h.clock.NowMs()
+		now := clock.ElapsedMs(h.clock)
 		h.All(func(_ store.TP, r *replica.Replica) { r.Tick(now) })
 	}
 }
@@ -160,7 +160,7 @@ func (h *Host) apply(s *PartitionState) error {
 		PartitionEpoch:  s.PartitionEpoch,
 		ISR:             s.ISR,
 		Replicas:        s.Replicas,
-	}, h.clock.NowMs())
+	}, clock.ElapsedMs(h.clock))
 	if err != nil {
 		return fmt.Errorf("%s-%d: %w", s.TP.Topic, s.TP.Partition, err)
 	}

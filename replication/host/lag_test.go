@@ -17,7 +17,17 @@ import (
 
 // TestLag: a follower that stays behind for replica.lag.time.max.ms is proposed out of the in-sync set, one that keeps
 // up is not, and a host that ended looks no more.
-func TestLag(t *testing.T) {
+func TestLag(t *testing.T) { lags(t, 0) }
+
+// TestLagOfAWrongClock: nor does it help the one or harm the other that the machine's clock is set back, or forward.
+func TestLagOfAWrongClock(t *testing.T) {
+	for _, jump := range []time.Duration{-time.Hour, time.Hour} {
+		t.Run(jump.String(), func(t *testing.T) { lags(t, jump) })
+	}
+}
+
+// lags sets the clock anew, by jump, at every tick.
+func lags(t *testing.T, jump time.Duration) {
 	s, err := store.Open(t.Context(), store.Config{
 		FS: memdisk.New(memdisk.Options{}), Clock: clock.Real{}, Dirs: []string{"/data"}, BrokerID: 1,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -27,9 +37,10 @@ func TestLag(t *testing.T) {
 	}
 	defer s.Close(true)
 	c := clock.NewVirtual(time.UnixMilli(1_000_000))
+	shown := clock.NewSkewed(c, 0, 1)
 	wanted := make(chan store.TP, 16)
 	const lag = 1000
-	h := New(Config{Broker: 1, Store: s, Clock: c, LagTimeMaxMs: lag, Wanted: func(tp store.TP, _ *replica.Replica) { wanted <- tp }})
+	h := New(Config{Broker: 1, Store: s, Clock: shown, LagTimeMaxMs: lag, Wanted: func(tp store.TP, _ *replica.Replica) { wanted <- tp }})
 	h.patience.max = time.Hour // by the clock that stands still
 	var states []PartitionState
 	for p := range int32(2) {
@@ -62,11 +73,12 @@ func TestLag(t *testing.T) {
 				t.Fatal("nobody waits for the next tick")
 			}
 		}
+		shown.Jump(jump)
 		c.Advance(lag / 2 * time.Millisecond)
 	}
 	q, _ := h.Replica(quick)
 	for range 4 {
-		if err := q.FollowerFetched(core.Fetch{Broker: 2, Offset: 1, NowMs: c.NowMs()}); err != nil {
+		if err := q.FollowerFetched(core.Fetch{Broker: 2, Offset: 1, NowMs: clock.ElapsedMs(shown)}); err != nil {
 			t.Fatal(err)
 		}
 		tick()
