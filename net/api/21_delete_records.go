@@ -1,6 +1,9 @@
 package api
 
 import (
+	"context"
+	"time"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"platter/engine/store"
@@ -10,7 +13,8 @@ import (
 // DeleteRecords (KIP-107). Versions 0 to 2. Behaviour:
 //   - the log start rises to the offset given, -1 standing for the high watermark; one below the start
 //     changes nothing, one beyond the high watermark is OFFSET_OUT_OF_RANGE;
-//   - the answer comes when the new start is durable, and tells it;
+//   - the answer comes when the new start is durable here and the followers on live brokers have it too, so that it
+//     holds whoever leads next, and tells the least start; else it is REQUEST_TIMED_OUT after timeout.ms;
 //   - records of a topic that is compacted only are POLICY_VIOLATION, those of the topics that the broker
 //     keeps for itself INVALID_TOPIC_EXCEPTION.
 func init() { register(kmsg.DeleteRecords, 0, 2, (*Handler).deleteRecords) }
@@ -44,8 +48,51 @@ func (h *Handler) deleteRecords(c call, req *kmsg.DeleteRecordsRequest) (kmsg.Re
 	}
 	if err := h.Store.CheckpointStarts(trimmed...); err != nil {
 		h.failDeletes(c, resp, err)
+		return resp, nil
+	}
+	ctx, cancel := adminContext(c, req.TimeoutMillis)
+	defer cancel()
+	for i := range resp.Topics {
+		t := &resp.Topics[i]
+		for j := range t.Partitions {
+			if p := &t.Partitions[j]; Code(p.ErrorCode) == None {
+				h.awaitDeleted(ctx, c, store.TP{Topic: t.Topic, Partition: p.Partition}, p)
+			}
+		}
 	}
 	return resp, nil
+}
+
+// deletePoll is how often it is looked how far the followers are.
+const deletePoll = 5 * time.Millisecond
+
+// awaitDeleted waits until the followers have taken over the log start that p tells.
+func (h *Handler) awaitDeleted(ctx context.Context, c call, tp store.TP, p *kmsg.DeleteRecordsResponseTopicPartition) {
+	for {
+		part, err := h.leader(tp)
+		var st replica.State
+		if err == nil {
+			st, err = part.State(-1)
+		}
+		if err == nil && !st.IsLeader {
+			err = replica.ErrNotLeader
+		}
+		if err == nil {
+			img := h.Image()
+			if low := part.LowWatermark(func(id int32) bool { return isAlive(img, id) }); low >= p.LowWatermark {
+				p.LowWatermark = low
+				return
+			}
+			select {
+			case <-h.Clock.After(deletePoll):
+				continue
+			case <-ctx.Done():
+				err = refuse(RequestTimedOut, "followers have not deleted the records yet")
+			}
+		}
+		p.ErrorCode, p.LowWatermark = h.count(c, codeOf(err)), -1
+		return
+	}
 }
 
 // failDeletes: what was trimmed may come back after a crash, so nothing was promised.

@@ -62,6 +62,7 @@ type Partition interface {
 	Unlisten(replica.Listener)
 	Advance()
 	Log() *commitlog.Log
+	LowWatermark(live func(broker int32) bool) int64
 	Diverges(lastEpoch int32, offset int64) (epoch int32, endOffset int64, known bool)
 	FollowerFetched(core.Fetch) error
 }

@@ -53,6 +53,18 @@ func (c *Core) Fetched(f Fetch) (Work, error) {
 	return w, nil
 }
 
+// LowWatermark is the least log start among the leader and its followers on live brokers, as far as they have told in
+// this term: what lies below is gone everywhere (KIP-107).
+func (c *Core) LowWatermark(live func(broker int32) bool) int64 {
+	low := c.ends.Start
+	for i := range c.peers {
+		if p := &c.peers[i]; live(p.id) {
+			low = min(low, p.start)
+		}
+	}
+	return low
+}
+
 // Heard tells that a follower had all that the leader had until nowMs, as its fetches then showed without naming the
 // partition: nothing had moved in it. It counts only if the follower's last Fetched was at the leader's end.
 func (c *Core) Heard(broker int32, brokerEpoch, nowMs int64) {

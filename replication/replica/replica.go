@@ -202,6 +202,14 @@ func (r *Replica) Read(offset, maxBytes int64, iso Isolation, currentEpoch int32
 	return read, s, err
 }
 
+// LowWatermark is the least log start of this leader and its followers on live brokers; for others than the leader it
+// is this log's own.
+func (r *Replica) LowWatermark(live func(broker int32) bool) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.core.LowWatermark(live)
+}
+
 // Log gives the log for look-ups (time, epochs).
 func (r *Replica) Log() *commitlog.Log {
 	l, _ := r.log.(*commitlog.Log)

@@ -72,6 +72,10 @@ func TestFranzAdministration(t *testing.T) {
 	if p := producers["a"].Partitions[0]; p.Err != nil || len(p.ActiveProducers) != 1 {
 		t.Errorf("producers: %+v", p)
 	}
+	if b.settleWhole("a"); rolled() { // then others lead
+		_, err = adm.ElectLeaders(ctx, kadm.ElectPreferredReplica, details.TopicsSet())
+		check("elect those who led", err)
+	}
 	elected, err := adm.ElectLeaders(ctx, kadm.ElectPreferredReplica, details.TopicsSet())
 	check("elect", err)
 	if got := elected["a"][0].Err; !errors.Is(got, kerr.ElectionNotNeeded) {

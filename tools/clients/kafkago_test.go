@@ -2,6 +2,7 @@ package clients
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -86,18 +87,42 @@ func (k *kafkaGo) group(count int) []seen {
 			k.read[string(m.Key)] = true
 			got = append(got, seen{int32(m.Partition), m.Offset, string(m.Key), string(m.Value)})
 		}
-		must(k.t, r.CommitMessages(k.ctx, m))
+		if err := r.CommitMessages(k.ctx, m); err != nil {
+			// It tries again only over the connection that it has, to what was the coordinator.
+			k.again(err)
+		}
 	}
 	return got
 }
 
-// conn does work on a raw connection.
+// again notes what kafka-go leaves to the application: nothing, while no broker is restarted.
+func (k *kafkaGo) again(err error) {
+	k.t.Helper()
+	if !rolled() {
+		k.t.Fatal(err)
+	}
+	k.t.Logf("again after: %v", err)
+}
+
+// conn does work on a raw connection, which has no retries of its own: after an error it dials the next address.
 func (k *kafkaGo) conn(dial func(addr string) (*kafka.Conn, error), work func(*kafka.Conn) error) {
 	k.t.Helper()
-	c, err := dial(k.addr[0])
-	must(k.t, err)
-	defer c.Close()
-	must(k.t, work(c))
+	for i := 0; ; i++ {
+		c, err := dial(k.addr[i%len(k.addr)])
+		if err == nil {
+			err = work(c)
+			c.Close()
+		}
+		if err == nil || i > 0 && errors.Is(err, kafka.TopicAlreadyExists) {
+			return
+		}
+		k.again(err)
+		select {
+		case <-k.ctx.Done():
+			k.t.Fatal(err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 func (k *kafkaGo) create() {

@@ -9,11 +9,15 @@ import (
 	"testing"
 )
 
-// runScenario runs one client's script and shows its steps; every script prints a line a codec.
+// runScenario runs one client's script and shows its steps; every script prints a line a codec, and one that begins with
+// "again" where the application has to do anew what the client does not by itself.
 func runScenario(t *testing.T, codecs int, name string, args ...string) {
 	t.Helper()
 	out := string(run(t, nil, name, args...))
 	t.Logf("%s", out)
+	if strings.Contains(out, "again ") && !rolled() {
+		t.Error("the client left to the application what nothing has caused")
+	}
 	if n := strings.Count(out, "ok ") + strings.Count(out, "skipped "); n != codecs || strings.Contains(out, "FAILED") {
 		t.Errorf("%d codecs went through, want %d", n, codecs)
 	}

@@ -28,7 +28,8 @@ func TestSaramaAdministration(t *testing.T) {
 				must(t, err)
 			}
 
-			must(t, admin.CreatePartitions(topic, 3, [][]int32{{0}, {0}}, false))
+			assignment := []int32{0, 1, 2}[:replicas()]
+			must(t, admin.CreatePartitions(topic, 3, [][]int32{assignment, assignment}, false))
 			if err := admin.CreatePartitions(topic, 2, nil, false); err == nil {
 				t.Error("fewer partitions: no error")
 			}
@@ -65,6 +66,10 @@ func TestSaramaAdministration(t *testing.T) {
 			}, false))
 			if retention, segment := value("retention.ms"), value("segment.bytes"); retention != "604800000" || segment != "100000" {
 				t.Errorf("retention.ms is %s, segment.bytes %s", retention, segment)
+			}
+			if b.settleWhole(topic); rolled() { // then others lead
+				_, err = admin.ElectLeaders(sarama.PreferredElection, map[string][]int32{topic: {0}})
+				must(t, err)
 			}
 			elected, err := admin.ElectLeaders(sarama.PreferredElection, map[string][]int32{topic: {0}})
 			must(t, err)

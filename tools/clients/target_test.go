@@ -89,6 +89,15 @@ func (to *target) settle() {
 	}
 }
 
+// settleWhole is settle, and waits until all replicas of the topic are in sync. Who leads is then as it may be.
+func (to *target) settleWhole(topic string) {
+	to.t.Helper()
+	to.settle()
+	if to.cluster != nil {
+		to.cluster.AwaitWhole(to.cluster.Admin(), topic)
+	}
+}
+
 // Stop stops the first broker.
 func (to *target) Stop() {
 	to.settle()

@@ -19,6 +19,25 @@ def record(i):
     return b"k%d" % i, b"value %d " % i + b"x" * (i % 50), i % PARTITIONS, START_MS + 1000 * i
 
 
+def again(step, errors, *known):
+    """Does step, and does it anew after one of the errors, which this client leaves to the application; known are
+    those that then say that it was done the first time."""
+    deadline, tried = time.time() + 30, False
+    while True:
+        try:
+            return step()
+        except known:
+            if not tried:
+                raise
+            return None
+        except errors as e:
+            if time.time() > deadline:
+                raise
+            print("again after", type(e).__name__, e)
+            tried = True
+            time.sleep(0.1)
+
+
 def check(got, first, count):
     """got is a list of (partition, offset, key, value); it must be the records first..first+count-1."""
     values = sorted(got, key=lambda g: int(g[2][1:]))
@@ -80,6 +99,7 @@ def confluent(bootstrap, replicas, suffix):
 def kafka_python(bootstrap, replicas, suffix):
     from kafka import KafkaConsumer, KafkaProducer, TopicPartition
     from kafka.admin import KafkaAdminClient, NewTopic
+    from kafka.errors import KafkaConnectionError, TopicAlreadyExistsError
 
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
 
@@ -110,7 +130,8 @@ def kafka_python(bootstrap, replicas, suffix):
     for codec in (None, "gzip", "snappy", "lz4", "zstd"):
         name = codec or "none"
         topic, group = "kafka-python-" + name + suffix, "kafka-python-group-" + name + suffix
-        admin.create_topics([NewTopic(topic, PARTITIONS, replicas)])
+        # Its administrator's client asks the controller once, over a connection that may just have ended.
+        again(lambda: admin.create_topics([NewTopic(topic, PARTITIONS, replicas)]), KafkaConnectionError, TopicAlreadyExistsError)
         produce(topic, codec, 0, RECORDS)
         check(group_read(topic, group, RECORDS), 0, RECORDS)
         produce(topic, codec, RECORDS, MORE)

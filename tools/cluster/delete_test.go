@@ -1,0 +1,59 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"platter/tools/proc"
+)
+
+// TestDeletedRecordsStayDeleted: once a deletion of records was answered it holds whoever leads next.
+func TestDeletedRecordsStayDeleted(t *testing.T) {
+	bin := proc.Binary(t)
+	c := New(t, bin, 3, StartCoordinator(t, bin).Addr(), nil)
+	c.Start()
+	c.Create("t", 1, 3, nil)
+	adm := c.Admin()
+	c.AwaitWhole(adm, "t")
+	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+	defer cancel()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers[0].Addr(), c.Brokers[1].Addr(), c.Brokers[2].Addr()), kgo.DefaultProduceTopic("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	for range 5 {
+		if err := cl.ProduceSync(ctx, kgo.StringRecord("x")).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parts, err := Partitions(ctx, adm, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := kadm.Offsets{}
+	below.AddOffset("t", 0, 3, -1)
+	deleted, err := adm.DeleteRecords(ctx, below)
+	c.Brokers[parts[0].Leader].Kill()
+	if err := errors.Join(err, deleted.Error()); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := deleted.Lookup("t", 0); r.LowWatermark != 3 {
+		t.Errorf("the low watermark is %d", r.LowWatermark)
+	}
+	c.Await(adm, "t", "another leader", func(ps []kadm.PartitionDetail) bool {
+		return ps[0].Leader >= 0 && ps[0].Leader != parts[0].Leader
+	})
+	starts, err := adm.ListStartOffsets(ctx, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, _ := starts.Lookup("t", 0); o.Err != nil || o.Offset != 3 {
+		t.Errorf("with another leader the log starts at %d (%v)", o.Offset, o.Err)
+	}
+}
