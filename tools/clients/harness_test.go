@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -33,6 +34,15 @@ func need(t *testing.T, programs ...string) {
 // run runs a client program with a limit and returns its standard output.
 func run(t *testing.T, stdin io.Reader, name string, args ...string) []byte {
 	t.Helper()
+	out, err := try(stdin, name, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// try is run with the error, which says all.
+func try(stdin io.Reader, name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -42,9 +52,9 @@ func run(t *testing.T, stdin io.Reader, name string, args ...string) []byte {
 		if ctx.Err() != nil {
 			err = errors.Join(ctx.Err(), err)
 		}
-		t.Fatalf("%s %q: %v\nstdout: %.2000s\nstderr: %.2000s", name, args, err, stdout.Bytes(), stderr.Bytes())
+		return nil, fmt.Errorf("%s %q: %w\nstdout: %.2000s\nstderr: %.2000s", name, args, err, stdout.Bytes(), stderr.Bytes())
 	}
-	return stdout.Bytes()
+	return stdout.Bytes(), nil
 }
 
 var codecs = []string{"none", "gzip", "snappy", "lz4", "zstd"}

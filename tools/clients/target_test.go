@@ -111,7 +111,7 @@ func (to *target) Kill() {
 }
 
 // roundsWait bounds how long a test goes on to see all brokers restarted.
-const roundsWait = 3 * time.Minute
+const roundsWait = 5 * time.Minute
 
 // through does work, and does it again while the brokers are restarted, until each of them was since the begin. The
 // suffix makes names of their own for each turn; it is empty at first.

@@ -82,8 +82,10 @@ func (r *Rolling) restart(b *proc.Broker) bool {
 	return true
 }
 
-// rollPause is how long a restarted broker is left in peace before the next one's turn.
-const rollPause = 4 * time.Second
+// rollPause is how long a restarted broker is left in peace before the next one's turn. Several clients need some
+// seconds for a coordinator that has moved; and a group is complete again only when a member whose leave was lost, since it
+// went to the former coordinator, has timed out (10 s by most clients' defaults), of which each new coordinator begins to count anew.
+const rollPause = 15 * time.Second
 
 // pause waits; true: it is over.
 func (r *Rolling) pause(wait time.Duration) bool { return ended(r.end, wait) }
