@@ -25,6 +25,7 @@ type Source interface {
 func CopyTo(dst io.Writer, f Source, pos, n int64) (sent int64, err error) {
 	buf := copyBufs.Get().(*[CopyBytes]byte)
 	defer copyBufs.Put(buf)
+	defer func() { CountSent(SendCopy, sent) }()
 	for sent < n {
 		chunk := buf[:min(n-sent, CopyBytes)]
 		got, readErr := f.ReadAt(chunk, pos+sent)

@@ -52,6 +52,7 @@ func (f *file) SendTo(dst net.Conn, pos, n int64) (int64, error) {
 	defer s.free()
 	s.file, s.pos, s.end = f, pos, pos+n
 	s.begin(how.Method)
+	defer func() { disk.CountSent(s.method, s.pos-pos) }()
 	for s.pos < s.end {
 		s.err, s.eof = nil, false
 		// Write parks in the poller while step says false, and gives up at the write deadline.

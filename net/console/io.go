@@ -4,11 +4,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"platter/io/backend"
+	"platter/io/disk"
 )
 
 var (
 	operationInfo = desc("platter_io_operation_info", "The I/O backend of each operation in each data directory, and why.",
 		"dir", "filesystem", "operation", "backend", "reason")
+
+	sentBytes = desc("platter_io_sent_bytes_total", "Bytes of logs that went to clients and followers, by the way from the page cache to the socket.", "method")
 
 	ringCount   = desc("platter_io_rings", "io_uring instances: one for each device that had sets of operations.")
 	ringBatches = desc("platter_io_ring_batches_total", "Sets of operations that were handed to a ring.")
@@ -37,7 +40,7 @@ type ioCollector struct {
 }
 
 func (c *ioCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{operationInfo, ringCount, ringBatches, ringOps, ringEnters, ringPlain} {
+	for _, d := range []*prometheus.Desc{operationInfo, sentBytes, ringCount, ringBatches, ringOps, ringEnters, ringPlain} {
 		out <- d
 	}
 }
@@ -45,6 +48,11 @@ func (c *ioCollector) Describe(out chan<- *prometheus.Desc) {
 func (c *ioCollector) Collect(out chan<- prometheus.Metric) {
 	for _, o := range c.choices {
 		gauge{out}.set(operationInfo, 1, o.Dir, o.FileSystem, o.Op, o.Backend, o.Reason)
+	}
+	for _, m := range disk.SendMethods {
+		if m != disk.SendAuto {
+			out <- prometheus.MustNewConstMetric(sentBytes, prometheus.CounterValue, float64(disk.SentBytes(m)), string(m))
+		}
 	}
 	s, ok := c.rings()
 	if !ok {

@@ -113,6 +113,7 @@ func (g *gather) addRange(x disk.Range) error {
 	if m, err := x.File.ReadAt(g.buf[at:], x.Pos); m < n {
 		return fmt.Errorf("read %s at %d: %d of %d bytes: %w", x.File.Path(), x.Pos, m, n, err)
 	}
+	disk.CountSent(disk.SendCopy, x.Len)
 	return nil
 }
 
