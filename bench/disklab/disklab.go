@@ -131,8 +131,10 @@ type Options struct {
 	FilesMax    int              // most growing files; 0: 4,096
 	Seed        uint64
 	modelBytes  int64 // what a modelled cell writes at most, in tests; 0: modelBytes
-	// Progress is told what is measured next; nil: nobody is.
+	// Progress is told what is measured next, again when what it needs has been made; nil: nobody is.
 	Progress func(done, total int, name string)
+	// Measured is told of each cell that has figures; nil: nobody is. Its error ends the run.
+	Measured func(Cell) error
 }
 
 // What Options are where nothing is said, and their bounds.
@@ -193,11 +195,15 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 
 func measureAll(ctx context.Context, t target, r *Result, o Options, began time.Time) error {
 	p, group := newPace(r.Cells, began, o.Time), Group("")
+	tell := func(i int, name string) {
+		if o.Progress != nil {
+			o.Progress(i, len(r.Cells), name)
+		}
+	}
 	for i := range r.Cells {
 		c := &r.Cells[i]
-		if o.Progress != nil {
-			o.Progress(i, len(r.Cells), string(c.Group)+": "+c.Name)
-		}
+		name := string(c.Group) + ": " + c.Name
+		tell(i, name)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -205,8 +211,7 @@ func measureAll(ctx context.Context, t target, r *Result, o Options, began time.
 		share := p.share(c, now)
 		c.Modelled = r.Modelled
 		if !r.Modelled { // a model's time is virtual
-			room := p.room(now)
-			if d := expected(r.Cells[:i], c); room < 0 || d > 3*share && d > room {
+			if d := expected(r.Cells[:i], c); p.leaves(c, d, share, now) {
 				c.Skipped = string(tooLong(max(d, share)))
 				continue
 			}
@@ -216,6 +221,7 @@ func measureAll(ctx context.Context, t target, r *Result, o Options, began time.
 			if err := t.prepare(ctx, group); err != nil {
 				return fmt.Errorf("%s: %w", group, err)
 			}
+			tell(i, name)
 		}
 		err := t.measure(ctx, c, share)
 		var why skip
@@ -224,11 +230,13 @@ func measureAll(ctx context.Context, t target, r *Result, o Options, began time.
 			c.Skipped = string(why)
 		case err != nil:
 			return fmt.Errorf("%s, %s: %w", c.Group, c.Name, err)
+		case o.Measured != nil:
+			if err := o.Measured(*c); err != nil {
+				return err
+			}
 		}
 	}
-	if o.Progress != nil {
-		o.Progress(len(r.Cells), len(r.Cells), "")
-	}
+	tell(len(r.Cells), "")
 	return nil
 }
 

@@ -171,7 +171,7 @@ func TestPace(t *testing.T) {
 		case c.Group == Growing && !c.SyncEach && c.Files >= manyFiles:
 			takes = time.Duration(c.Files) * 10 * time.Millisecond
 		}
-		if room, d := p.room(now), expected(cells[:i], c); room < 0 || d > 3*share && d > room {
+		if p.leaves(c, expected(cells[:i], c), share, now) {
 			c.Skipped = "too long"
 			continue
 		}

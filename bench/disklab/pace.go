@@ -36,13 +36,12 @@ func newPace(cells []Cell, began time.Time, d time.Duration) *pace {
 }
 
 // share is the next cell's time: by its weight of what is left, and no less than half of what it would have if all went to plan.
-// Readers of cold data get the whole: in half of it an arm would not have been with each of them.
 func (p *pace) share(c *Cell, now time.Time) time.Duration {
-	floor := time.Duration(float64(p.time) * c.weight / p.total)
-	if c.Group != Cold {
-		floor /= 2
+	floor := time.Duration(float64(p.time) * c.weight / p.total / 2)
+	d := floor
+	if p.left > 0 {
+		d = max(d, time.Duration(float64(p.until.Sub(now))*c.weight/p.left))
 	}
-	d := max(floor, time.Duration(float64(p.until.Sub(now))*c.weight/p.left))
 	p.left -= c.weight
 	return max(cellMin, min(d, time.Duration(c.weight*float64(cellMax))))
 }
@@ -51,6 +50,26 @@ func (p *pace) share(c *Cell, now time.Time) time.Duration {
 func (p *pace) room(now time.Time) time.Duration {
 	return p.end.Sub(now) - time.Duration(float64(p.time)*p.left/p.total/2)
 }
+
+// leaves tells whether a cell that is expected to take d is left out. Files that grow may take what the others can spare, since
+// how many a disk carries is what many ask; a single other cell may not. What takes no time is never left out.
+func (p *pace) leaves(c *Cell, d, share time.Duration, now time.Time) bool {
+	room := p.room(now)
+	switch {
+	case c.weight == 0:
+		return false
+	case room < 0:
+		return true
+	case d <= 3*share:
+		return false
+	case c.Group == Growing:
+		return d > room-time.Duration(float64(p.time)*p.left/p.total/2) // the others get all of theirs
+	}
+	return d > p.time/cellPart
+}
+
+// cellPart is the part of a run that a cell may take which is longer than it should be.
+const cellPart = 40
 
 // tooLong is the reason to leave a cell out that would take d.
 func tooLong(d time.Duration) skip {

@@ -118,8 +118,9 @@ func (t *realTarget) coldReaders(ctx context.Context, c *Cell, d time.Duration) 
 	}
 	if t.cold == nil {
 		b := spindlebench.DefaultColdDir(t.fs, t.dir)
-		b.Readers, b.Rounds, b.Span = readers, coldRounds, d/coldRounds
-		b.BudgetBytes = min(t.o.BudgetBytes/2, max(readers<<20, 2*t.writable(d)))
+		// Half of the time is for readers; the rest goes into writing what they read, and taking it out of memory again each time.
+		b.Readers, b.Rounds, b.Span = readers, coldRounds, d/2/time.Duration(coldRounds*len(coldCells()))
+		b.BudgetBytes = min(t.o.BudgetBytes/2, max(readers<<20, t.writable(d/4)))
 		b.TailRate = max(64<<10, int64(min(float64(b.TailRate), t.rate/8, float64(t.o.BudgetBytes/4)/d.Seconds())))
 		var loads []spindlebench.Load
 		for _, c := range coldCells() {

@@ -1,6 +1,7 @@
 // Package agree lays three measurements of one disk beside each other: the model alone (io/hddsim in virtual time), and the
 // loop-device lab, which is the same drive behind the real kernel, measured by `platter bench disk` and by fio (fio(1)). Where
-// they differ, the difference is what the kernel adds or what the model leaves out.
+// they differ, the difference is what the kernel adds or what the model leaves out. On any other disk it is the last two.
+// Cell by cell fio measures right behind platter, so that what else goes on meets both.
 //
 // Rates come from wall time, and suffer where a machine is busy; the lab also counts how long its modelled drive was at
 // work, which does not (Figure.Busy).
@@ -11,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -21,9 +21,10 @@ import (
 
 // Options of a comparison.
 type Options struct {
-	Lab         *lab.Lab
-	Drive       disklab.Model // the lab's drive, as the model takes it
-	BudgetBytes int64         // of files in the lab; half of it is what random positions are spread over
+	Dir         string
+	Lab         *lab.Lab       // whose Mount Dir is; nil: another disk
+	Drive       *disklab.Model // the lab's drive, as the model takes it; nil: no model
+	BudgetBytes int64          // of files in Dir; half of it is what random positions are spread over
 	CellTime    time.Duration
 	Rounds      int
 	Seed        uint64
@@ -78,34 +79,19 @@ func main(c *disklab.Cell) bool {
 	return false
 }
 
-// Run compares, cell by cell. The lab has room for a budget and a half, and nobody else uses it.
+// Run compares, cell by cell. Dir has room for two and a half budgets, and nobody else uses a lab.
 func Run(ctx context.Context, o Options) (rows []Row, err error) {
 	if err := Check(); err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(o.Lab.Mount, "fio")
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	dir, err := os.MkdirTemp(o.Dir, "fio-")
+	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	f := fio{dir: dir, span: o.BudgetBytes / 2 >> 20 << 20, time: o.CellTime, lab: o.Lab}
-	for round := range o.Rounds {
-		if err := o.platter(ctx, &rows); err != nil {
-			return nil, fmt.Errorf("platter bench disk, round %d: %w", round+1, err)
-		}
-		if err := f.layOut(ctx); err != nil {
-			return nil, err
-		}
-		for i := range rows {
-			r := &rows[i]
-			o.tell(fmt.Sprintf("round %d: fio: %s", round+1, r.Cell.Name))
-			got, err := f.run(ctx, &r.Cell, r.Platter[round])
-			if err != nil {
-				return nil, fmt.Errorf("fio, %s: %w", r.Cell.Name, err)
-			}
-			r.Fio = append(r.Fio, got)
-		}
-		if err := f.clear(); err != nil { // the next round finds the disk as this one did
+	f := fio{dir: dir, span: o.BudgetBytes / 2 >> 20 << 20, time: o.CellTime}
+	for range o.Rounds {
+		if err := o.round(ctx, &rows, f); err != nil {
 			return nil, err
 		}
 	}
@@ -123,48 +109,84 @@ func (o *Options) tell(what string) {
 	}
 }
 
-// platter measures all cells in the lab once, with what the drive did at each.
-func (o *Options) platter(ctx context.Context, rows *[]Row) error {
-	var at []lab.Stats
+// busy is how long the lab's drive has been at work; 0 of another disk.
+func (o *Options) busy() (float64, error) {
+	if o.Lab == nil {
+		return 0, nil
+	}
+	s, err := o.Lab.Stats()
+	return s.Busy.Seconds(), err
+}
+
+// round measures all cells once, each by platter and then by fio.
+func (o *Options) round(ctx context.Context, rows *[]Row, f fio) error {
+	if err := f.layOut(ctx); err != nil {
+		return fmt.Errorf("fio: %w", err)
+	}
+	var before float64
 	var failed error
-	cells := 0
-	run := disklab.Options{Dir: o.Lab.Mount, BudgetBytes: o.BudgetBytes, Seed: o.Seed, FilesMax: 256,
+	run := disklab.Options{Dir: o.Dir, BudgetBytes: o.BudgetBytes, Seed: o.Seed, FilesMax: 256,
+		Time: time.Hour, // its cells are bounded each
 		Pick: func(c *disklab.Cell) bool { return main(c) && (o.Pick == nil || o.Pick(c)) }}
-	run.Progress = func(done, total int, name string) {
-		cells = total
-		s, err := o.Lab.Stats()
-		if at = append(at, s); err != nil {
-			failed = err
-		}
+	run.Progress = func(_, _ int, name string) {
 		o.tell("platter: " + name)
+		before, failed = o.busy()
 	}
-	run.Time = o.CellTime * time.Duration(20) // more than its cells take: they are bounded each
-	r, err := disklab.Run(ctx, run)
-	if err = errors.Join(err, failed); err != nil {
-		return err
-	}
-	if len(at) != cells+1 {
-		return fmt.Errorf("%d cells, told of %d times", cells, len(at))
-	}
-	if *rows == nil {
-		*rows = make([]Row, cells)
-	}
-	for i := range r.Cells {
-		c := r.Cells[i]
-		if c.Skipped != "" {
-			return fmt.Errorf("%s was left out: %s", c.Name, c.Skipped)
+	i := 0
+	run.Measured = func(c disklab.Cell) error {
+		after, err := o.busy()
+		if err = errors.Join(err, failed); err != nil {
+			return err
+		}
+		if i == len(*rows) {
+			*rows = append(*rows, Row{Cell: c})
 		}
 		row := &(*rows)[i]
-		row.Cell = c
-		row.Platter = append(row.Platter, Figure{Ops: c.Ops, Bytes: c.Bytes, Seconds: c.Seconds, Busy: at[i+1].Sub(at[i]).Busy.Seconds()})
+		if row.Cell.Name != c.Name {
+			return fmt.Errorf("%s was left out in another round", c.Name)
+		}
+		i++
+		ours := Figure{Ops: c.Ops, Bytes: c.Bytes, Seconds: c.Seconds, Busy: after - before}
+		o.tell("fio: " + c.Name)
+		got, err := o.fio(ctx, f, &c, ours)
+		if err != nil {
+			return fmt.Errorf("fio, %s: %w", c.Name, err)
+		}
+		row.Platter, row.Fio = append(row.Platter, ours), append(row.Fio, got)
+		return nil
 	}
-	return nil
+	_, err := disklab.Run(ctx, run)
+	return err
+}
+
+// fio plays a cell: as much as it did in platter's round, or as long.
+func (o *Options) fio(ctx context.Context, f fio, c *disklab.Cell, like Figure) (got Figure, err error) {
+	args := f.job(c, like)
+	if len(args) == 0 {
+		return got, errors.New("no job for it")
+	}
+	if err := f.settle(); err != nil {
+		return got, err
+	}
+	before, err := o.busy()
+	if err != nil {
+		return got, err
+	}
+	if got, err = f.play(ctx, args...); err != nil {
+		return got, err
+	}
+	after, err := o.busy()
+	got.Busy = after - before
+	return got, errors.Join(err, f.clear())
 }
 
 // model plays the row's cell on the model, with operations and bytes as the lab had them in the middle round.
 func (o *Options) model(r *Row) error {
+	if o.Drive == nil {
+		return nil
+	}
 	o.tell("model: " + r.Cell.Name)
-	m, c, like := o.Drive, r.Cell, Median(r.Platter)
+	m, c, like := *o.Drive, r.Cell, Median(r.Platter)
 	if c.Op == disklab.Write && c.Pattern == disklab.Sequential && like.Ops > 0 {
 		c.SizeBytes = like.Bytes / like.Ops
 	}

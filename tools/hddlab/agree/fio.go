@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"platter/bench/disklab"
-	"platter/tools/hddlab/lab"
 )
 
 // Check tells whether fio is there: nil, or what is missing.
@@ -29,7 +28,6 @@ type fio struct {
 	dir  string
 	span int64
 	time time.Duration
-	lab  *lab.Lab
 }
 
 func (f fio) file() string { return filepath.Join(f.dir, "span") }
@@ -40,39 +38,10 @@ func (f fio) layOut(ctx context.Context) error {
 	return err
 }
 
-// clear removes all files.
-func (f fio) clear() error {
-	infos, err := os.ReadDir(f.dir)
-	for _, in := range infos {
-		err = errors.Join(err, os.RemoveAll(filepath.Join(f.dir, in.Name())))
-	}
-	return err
-}
+// clear removes the files that have grown.
+func (f fio) clear() error { return os.RemoveAll(f.grown()) }
 
-// run plays a cell: as much as it did in platter's round, or as long.
-func (f fio) run(ctx context.Context, c *disklab.Cell, like Figure) (Figure, error) {
-	args := f.job(c, like)
-	if len(args) == 0 {
-		return Figure{}, fmt.Errorf("no job for it")
-	}
-	if err := f.settle(); err != nil {
-		return Figure{}, err
-	}
-	before, err := f.lab.Stats()
-	if err != nil {
-		return Figure{}, err
-	}
-	got, err := f.play(ctx, args...)
-	if err != nil {
-		return got, err
-	}
-	after, err := f.lab.Stats()
-	got.Busy = after.Sub(before).Busy.Seconds()
-	if grown := filepath.Join(f.dir, "grown"); err == nil {
-		err = os.RemoveAll(grown)
-	}
-	return got, err
-}
+func (f fio) grown() string { return filepath.Join(f.dir, "grown") }
 
 // settle waits for what the file system has still to write of the last job.
 func (f fio) settle() error {
@@ -95,8 +64,8 @@ func (f fio) job(c *disklab.Cell, like Figure) []string {
 	span := []string{"--filename=" + f.file(), fmt.Sprintf("--size=%d", f.span)}
 	// A job a file, so that they are synced side by side, as the broker's are: one job would sync its files one after the other.
 	grow := func(files int, each int64) []string {
-		_ = os.Mkdir(filepath.Join(f.dir, "grown"), 0o755) // fio says it better where that fails
-		return []string{"--directory=" + filepath.Join(f.dir, "grown"), fmt.Sprintf("--numjobs=%d", files), fmt.Sprintf("--size=%d", each),
+		_ = os.Mkdir(f.grown(), 0o755) // fio says it better where that fails
+		return []string{"--directory=" + f.grown(), fmt.Sprintf("--numjobs=%d", files), fmt.Sprintf("--size=%d", each),
 			"--thread", "--group_reporting"}
 	}
 	switch {

@@ -31,7 +31,7 @@ func TestTheThreeAgree(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, err := Run(t.Context(), Options{
-		Lab: l, Drive: *disklab.ModelOf(c.Drive(), c.Queue(), budget/2), BudgetBytes: budget, CellTime: time.Second, Rounds: 1, Seed: 1,
+		Dir: l.Mount, Lab: l, Drive: disklab.ModelOf(c.Drive(), c.Queue(), budget/2), BudgetBytes: budget, CellTime: time.Second, Rounds: 1, Seed: 1,
 		Pick: func(c *disklab.Cell) bool { return c.Group == disklab.Device && c.Depth == 1 },
 	})
 	if err != nil {

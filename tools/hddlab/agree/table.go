@@ -3,23 +3,44 @@ package agree
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
 // fifth is how far apart two may be, as a factor, to be called alike.
 const fifth = 1.2
 
-// Table prints the rows as Markdown: medians of the rounds, with the least and the most, and how the model and fio compare with
-// platter's figure in the lab. Cells that are off by more than a fifth are marked.
+// Table prints the rows as Markdown: medians of the rounds, with the least and the most, how the model compares with platter's
+// figure and platter's with fio's, round by round. What is off by more than a fifth is marked.
 func Table(w io.Writer, rows []Row) {
-	fmt.Fprintln(w, "| cell | model (modelled) | lab, platter | lab, fio | model : platter | fio : platter | drive at work: model, platter, fio |")
-	fmt.Fprintln(w, "|---|---|---|---|---|---|---|")
+	modelled := len(rows) > 0 && rows[0].Model.Ops > 0
+	head := []string{"cell", "platter bench disk", "fio", "platter : fio"}
+	if modelled {
+		head = []string{"cell", "model (modelled)", "lab, platter", "lab, fio", "model : platter", "platter : fio", "drive at work: model, platter, fio"}
+	}
+	fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
 	for _, r := range rows {
 		p, f := Median(r.Platter), Median(r.Fio)
-		fmt.Fprintf(w, "| %s: %s | %s | %s | %s | %s | %s | %s |\n", r.Cell.Group, r.Cell.Name, one(r.Model), several(r.Platter), several(r.Fio),
-			mark(r.Model.Rate()/p.Rate()), mark(f.Rate()/p.Rate()),
-			strings.Join([]string{work(r.Model), work(p), work(f)}, ", "))
+		row := []string{fmt.Sprintf("%s: %s", r.Cell.Group, r.Cell.Name), one(r.Model), several(r.Platter), several(r.Fio), mark(r.Model.Rate() / p.Rate()), pairs(r), strings.Join([]string{work(r.Model), work(p), work(f)}, ", ")}
+		if !modelled {
+			row = []string{row[0], row[2], row[3], row[5]}
+		}
+		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
 	}
+}
+
+// pairs is the ratio of what was measured one behind the other: the middle one, and the least and the most.
+func pairs(r Row) string {
+	var ratios []float64
+	for i := range r.Platter {
+		ratios = append(ratios, ratio(r.Platter[i].Rate(), r.Fio[i].Rate()))
+	}
+	slices.Sort(ratios)
+	s := mark(ratios[len(ratios)/2])
+	if len(ratios) > 1 {
+		s += fmt.Sprintf(" (%.2f–%.2f)", ratios[0], ratios[len(ratios)-1])
+	}
+	return s
 }
 
 func one(f Figure) string {
