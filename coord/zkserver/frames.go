@@ -31,7 +31,7 @@ const (
 	fileVersion     = 1
 	fileHeaderBytes = 32
 	frameHeadBytes  = 16
-	framePayloadMax = 16 << 20
+	framePayloadMax = 80 << 20 // a batch and the longest request (FrameBytesMax)
 	scanWindowBytes = 1 << 20
 	// movedBytesMax bounds the work of looking for frames that have moved: a client's data may look like their
 	// beginnings.

@@ -1,6 +1,7 @@
 package zkserver
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,37 @@ func eventually(t *testing.T, so func() bool) {
 	for end := time.Now().Add(60 * time.Second); !so(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it did not come to be within a minute")
+		}
+	}
+}
+
+// TestLongRequests: with a longer jute.maxbuffer a node holds more than a batch of the log, and a restart reads it
+// again, from the log and from a snapshot.
+func TestLongRequests(t *testing.T) {
+	fs := memdisk.New(memdisk.Options{})
+	config := Config{FS: fs, Dir: "/zk", FrameBytesMax: 64 << 20}
+	long := bytes.Repeat([]byte("0123456789abcdef"), 20<<20/16)
+	longReader := func(p *peer) {
+		p.frames = ioconn.NewFrameReader(t.Context(), p.nc, ioconn.FrameConfig{Pool: buf.New(64 << 20), BytesMax: 64 << 20})
+	}
+	s := start(t, config)
+	p := open(t, s, 10_000)
+	longReader(p)
+	if h, _ := p.call(t, zk.OpCreate, createBody("/long", long, 0)); h.Err != zk.OK {
+		t.Fatal(h)
+	}
+	for range 2 {
+		p.nc.Close()
+		if err := s.Close(); err != nil { // the log is long: this makes a snapshot, which the next start reads
+			t.Fatal(err)
+		}
+		s = start(t, config)
+		p = open(t, s, 10_000)
+		longReader(p)
+		h, d := p.call(t, zk.OpGetData, pathBody("/long", false))
+		var r zk.GetDataResponse
+		if r.Decode(d); h.Err != zk.OK || !bytes.Equal(r.Data, long) {
+			t.Fatal(h, len(r.Data))
 		}
 	}
 }

@@ -125,6 +125,9 @@ func (r *reader) getData() bool {
 	var a zk.GetDataResponse
 	var code zk.Code
 	a.Data, a.Stat, code = r.s.tree.Get(q.Path, r.q.who)
+	if code == zk.OK && !r.c.reserve(int64(len(a.Data))) {
+		return true
+	}
 	r.s.stats.namespaces.read(q.Path, len(a.Data))
 	r.answer(code, a.Append)
 	if q.Watch && code == zk.OK {

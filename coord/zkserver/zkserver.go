@@ -74,7 +74,7 @@ type Config struct {
 	MinSessionMs, MaxSessionMs int
 	SkipACL                    bool // skipACL: everybody may do everything
 	ReconfigEnabled            bool // reconfigEnabled: reconfig is answered with Unimplemented, not ReconfigDisabled
-	FrameBytesMax              int  // jute.maxbuffer; 0: 1,048,575
+	FrameBytesMax              int  // jute.maxbuffer, 64 MiB at most; 0: 1,048,575
 	// AdminAddr is where the admin page is served (admin.serverAddress:admin.serverPort), AdminURL the path of
 	// its commands (admin.commandURL; empty: /commands). No address: none is.
 	AdminAddr, AdminURL string
@@ -227,6 +227,7 @@ func withDefaults(c Config) Config {
 	if c.FrameBytesMax <= 0 {
 		c.FrameBytesMax = zk.MaxFrameBytes
 	}
+	c.FrameBytesMax = min(c.FrameBytesMax, framePayloadMax-2*batchBytesMax)
 	if c.AdminURL == "" {
 		c.AdminURL = "/commands"
 	}
