@@ -130,7 +130,7 @@ type Options struct {
 	Pick        func(*Cell) bool // only those cells of them; nil: all
 	FilesMax    int              // most growing files; 0: 4,096
 	Seed        uint64
-	modelBytes  int64 // what a modelled cell writes at most, in tests; 0: modelBytes
+	modelBytes  int64 // what a modelled cell writes at most, in tests, which take less of all; 0: modelBytes
 	// Progress is told what is measured next, again when what it needs has been made; nil: nobody is.
 	Progress func(done, total int, name string)
 	// Measured is told of each cell that has figures; nil: nobody is. Its error ends the run.

@@ -241,6 +241,9 @@ func (t *modelTarget) cold(c *Cell) error {
 	if t.profile.Kind != profile.HDD { // as much happens in a tenth of the time
 		b.Span, b.WarmUp = modelSpan/20, modelSpan/20
 	}
+	if t.o.modelBytes > 0 {
+		b.Span, b.WarmUp = b.Span/10, b.WarmUp/10
+	}
 	f, err := b.Run(spindlebench.Load{Name: c.Name, Readers: c.Readers, Lane: c.Lane, Tail: c.Appender})
 	if err != nil {
 		return err
