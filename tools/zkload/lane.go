@@ -83,7 +83,6 @@ func (l *lane) open(addr string) (*rider, error) {
 func (r *rider) start(x ride) {
 	r.ride = x
 	r.inFlight = make([]time.Time, 0, x.depth)
-	r.got.took = make([]time.Duration, 0, 1<<12)
 	for r.next != nil && len(r.inFlight) < r.depth {
 		r.queue(time.Now())
 	}
