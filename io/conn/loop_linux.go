@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -165,23 +167,35 @@ func (s *Socket) tell(events uint32) {
 
 // TryRead reads what is there: nothing and no error when there is nothing. io.EOF: the end.
 func (s *Socket) TryRead(p []byte) (int, error) {
-	for {
-		n, err := unix.Read(s.fd, p)
-		switch {
-		case err == nil && n == 0:
-			return 0, io.EOF
-		case err == nil:
-			return n, nil
-		case errors.Is(err, unix.EAGAIN):
-			return 0, nil
-		case !errors.Is(err, unix.EINTR):
-			return 0, err
-		}
+	n, err := s.try(unix.SYS_READ, p)
+	if n == 0 && err == nil && len(p) > 0 {
+		return 0, io.EOF
 	}
+	return max(n, 0), err
 }
 
 // TryWrite sends what there is room for. Fewer bytes than len(p) without an error: there is no room now.
-func (s *Socket) TryWrite(p []byte) (int, error) { return tryWrite(uintptr(s.fd), p) }
+func (s *Socket) TryWrite(p []byte) (int, error) {
+	n, err := s.try(unix.SYS_WRITE, p)
+	return max(n, 0), err
+}
+
+// try reads or writes, which does not wait: so the runtime need not hear of it. It gives -1 and no error when that would
+// have to wait.
+func (s *Socket) try(call uintptr, p []byte) (int, error) {
+	for {
+		n, _, errno := unix.RawSyscall(call, uintptr(s.fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+		switch errno {
+		case 0:
+			return int(n), nil
+		case unix.EAGAIN:
+			return -1, nil
+		case unix.EINTR:
+		default:
+			return 0, os.NewSyscallError("socket", errno)
+		}
+	}
+}
 
 // Read waits for something to read.
 func (s *Socket) Read(p []byte) (int, error) {

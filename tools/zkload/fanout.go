@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"platter/bench/stats"
@@ -15,7 +16,6 @@ type crowd struct {
 	node   string
 	ctl    *zkwire.Client
 	riders []*rider
-	ended  chan heard
 	round  int
 }
 
@@ -29,7 +29,7 @@ type heard struct {
 const atOnce = 32
 
 func newCrowd(l *lane, addr string, n int) (*crowd, error) {
-	x := &crowd{node: fmt.Sprintf("/zkfan-%d-%d", time.Now().UnixMilli(), beds.Add(1)), riders: make([]*rider, n), ended: make(chan heard, n)}
+	x := &crowd{node: fmt.Sprintf("/zkfan-%d-%d", time.Now().UnixMilli(), beds.Add(1)), riders: make([]*rider, n)}
 	var err error
 	if x.ctl, err = open(addr); err != nil {
 		return nil, err
@@ -61,8 +61,17 @@ type told struct{ First, Middle, Last, Reply time.Duration }
 
 // everyone starts the same ride for all, and gives what each has heard.
 func (x *crowd) everyone(r ride, between func() error) ([]heard, error) {
-	r.done = func(got *outcomeOf, err error) { x.ended <- heard{got.event, err} }
-	for _, w := range x.riders {
+	all := make([]heard, len(x.riders))
+	var left atomic.Int64
+	left.Store(int64(len(all)))
+	ended := make(chan struct{})
+	for i, w := range x.riders {
+		r.done = func(got *outcomeOf, err error) {
+			all[i] = heard{got.event, err}
+			if left.Add(-1) == 0 {
+				close(ended)
+			}
+		}
 		if r.depth > 0 {
 			once := true
 			r.next = func() (int32, zkwire.Body, bool) {
@@ -75,17 +84,14 @@ func (x *crowd) everyone(r ride, between func() error) ([]heard, error) {
 	if err := between(); err != nil {
 		return nil, err
 	}
-	var all []heard
-	late := time.After(60 * time.Second)
-	for range x.riders {
-		select {
-		case h := <-x.ended:
-			if h.err != nil {
-				return nil, h.err
-			}
-			all = append(all, h)
-		case <-late:
-			return nil, fmt.Errorf("only %d of %d watchers were told", len(all), len(x.riders))
+	select {
+	case <-ended:
+	case <-time.After(60 * time.Second):
+		return nil, fmt.Errorf("%d of %d watchers were not told", left.Load(), len(all))
+	}
+	for _, h := range all {
+		if h.err != nil {
+			return nil, h.err
 		}
 	}
 	return all, nil
