@@ -43,7 +43,7 @@ func run(t *testing.T, stdin io.Reader, name string, args ...string) []byte {
 
 // try is run with the error, which says all.
 func try(stdin io.Reader, name string, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	var stdout, stderr bytes.Buffer

@@ -78,8 +78,11 @@ func TestJavaVerifiable(t *testing.T) {
 
 func javaVerifiable(t *testing.T, cp string, b *target, topic string) {
 	t.Helper()
+	// By itself this tool sets retries to 0, unlike the producer that it drives.
+	retries := filepath.Join(t.TempDir(), "retries.properties")
+	write(t, retries, "retries=2147483647\n")
 	out := run(t, nil, "java", java(cp, "org.apache.kafka.tools.VerifiableProducer", "--bootstrap-server", b.Addr(),
-		"--topic", topic, "--max-messages", "2000", "--acks", "-1")...)
+		"--topic", topic, "--max-messages", "2000", "--acks", "-1", "--command-config", retries)...)
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	var summary struct {
 		Name  string `json:"name"`

@@ -37,9 +37,9 @@ async function read(consumer, options, got, count) {
 // in its consumer.js): when another broker has become it, the application needs another consumer.
 async function groupRead(topic, groupId, count) {
   const got = []
-  const late = setTimeout(() => want(false, `only ${got.length} of ${count} records`), 60000)
+  const late = setTimeout(() => want(false, `only ${got.length} of ${count} records`), 180000)
   while (got.length < count) {
-    const consumer = new Consumer({ ...base, groupId, deserializers: stringDeserializers })
+    const consumer = new Consumer({ ...base, ...short, groupId, deserializers: stringDeserializers })
     try {
       await read(consumer, { topics: [topic], mode: 'committed', fallbackMode: 'earliest' }, got, count)
     } catch (e) {
@@ -51,6 +51,8 @@ async function groupRead(topic, groupId, count) {
   return got
 }
 
+// Nor can such a consumer leave its group: the next one waits until its session is over, by default for a minute.
+const short = { sessionTimeout: 6000, heartbeatInterval: 2000, rebalanceTimeout: 10000 }
 const had = new Set() // what groups have read before: their last commits may not have come through
 
 for (const compression of ['none', 'gzip', 'snappy', 'lz4', 'zstd']) {
