@@ -24,8 +24,11 @@ func javaGroups(t *testing.T, cp string, b *target, topic, group string) {
 	}
 	run(t, &in, "java", java(cp, consoleProducer, "--bootstrap-server", b.Addr(), "--topic", topic)...)
 	read := func(n string) int {
-		out := run(t, nil, "java", java(cp, consoleConsumer, "--bootstrap-server", b.Addr(), "--topic", topic,
-			"--group", group, "--from-beginning", "--max-messages", n)...)
+		args := []string{"--bootstrap-server", b.Addr(), "--topic", topic, "--group", group, "--from-beginning", "--max-messages", n}
+		if rolled() {
+			args = append(args, "--command-property", "session.timeout.ms="+shortSession)
+		}
+		out := run(t, nil, "java", java(cp, consoleConsumer, args...)...)
 		return bytes.Count(out, []byte{'\n'})
 	}
 	if n := read("300"); n != 300 {

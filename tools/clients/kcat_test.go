@@ -241,7 +241,11 @@ func kcatGroup(t *testing.T, b *target, topic, group string) {
 	read := func(n int) string {
 		var fresh []string
 		for len(fresh) < n {
-			out := run(t, nil, "kcat", "-b", b.Addr(), "-G", group, "-q", "-X", "auto.offset.reset=earliest", "-c", strconv.Itoa(n-len(fresh)), topic)
+			args := []string{"-b", b.Addr(), "-G", group, "-q", "-X", "auto.offset.reset=earliest", "-c", strconv.Itoa(n - len(fresh))}
+			if rolled() {
+				args = append(args, "-X", "session.timeout.ms="+shortSession)
+			}
+			out := run(t, nil, "kcat", append(args, topic)...)
 			for line := range strings.Lines(string(out)) {
 				if !had[line] {
 					had[line] = true

@@ -21,6 +21,10 @@ func clustered() bool { return os.Getenv(clusterVariable) != "" }
 
 func rolled() bool { return os.Getenv(clusterVariable) == "rolling" }
 
+// shortSession is in ms. A member whose goodbye went to the former coordinator is missed by the group's next one until its
+// session is over, which begins anew with each coordinator.
+const shortSession = "6000"
+
 // replicas is how many replicas of a partition the tests ask for.
 func replicas() int16 {
 	if clustered() {

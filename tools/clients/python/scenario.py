@@ -19,6 +19,12 @@ def record(i):
     return b"k%d" % i, b"value %d " % i + b"x" * (i % 50), i % PARTITIONS, START_MS + 1000 * i
 
 
+def session(name, replicas):
+    """The session timeout where there are several brokers, which may be restarted: a member whose goodbye went to the
+    former coordinator is missed until its session is over."""
+    return {name: 6000} if replicas > 1 else {}
+
+
 def again(step, errors, *known):
     """Does step, and does it anew after one of the errors, which this client leaves to the application; known are
     those that then say that it was done the first time."""
@@ -56,7 +62,7 @@ def confluent(bootstrap, replicas, suffix):
     admin = AdminClient(base)
 
     def consumer(group):
-        return Consumer({**base, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+        return Consumer({**base, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False, **session("session.timeout.ms", replicas)})
 
     def produce(topic, codec, first, count):
         p = Producer({**base, "compression.type": codec, "enable.idempotence": True})
@@ -68,7 +74,7 @@ def confluent(bootstrap, replicas, suffix):
     def group_read(topic, group, count):
         c, got = consumer(group), []
         c.subscribe([topic])
-        deadline = time.time() + 30
+        deadline = time.time() + 120
         while len(got) < count and time.time() < deadline:
             m = c.poll(1)
             if m is not None:
@@ -104,7 +110,7 @@ def kafka_python(bootstrap, replicas, suffix):
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
 
     def consumer(group):
-        return KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False)
+        return KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False, **session("session_timeout_ms", replicas))
 
     def produce(topic, codec, first, count):
         p = KafkaProducer(bootstrap_servers=bootstrap, compression_type=codec, acks="all")
@@ -119,7 +125,7 @@ def kafka_python(bootstrap, replicas, suffix):
     def group_read(topic, group, count):
         c, got = consumer(group), []
         c.subscribe([topic])
-        deadline = time.time() + 30
+        deadline = time.time() + 120
         while len(got) < count and time.time() < deadline:
             for records in c.poll(timeout_ms=1000).values():
                 got += [(r.partition, r.offset, r.key, r.value) for r in records]
@@ -172,9 +178,9 @@ async def aiokafka_steps(bootstrap, replicas, suffix):
         await p.stop()
 
     async def group_read(topic, group, count):
-        c = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False)
+        c = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False, **session("session_timeout_ms", replicas))
         await c.start()
-        got, deadline = [], time.time() + 30
+        got, deadline = [], time.time() + 120
         while len(got) < count and time.time() < deadline:
             for records in (await c.getmany(timeout_ms=1000)).values():
                 got += [(r.partition, r.offset, r.key, r.value) for r in records]
