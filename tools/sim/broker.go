@@ -24,6 +24,8 @@ type broker struct {
 	id int
 	fs *memdisk.FS
 	up bool
+	// shift and pace are how wrong its clock is: ahead by so many milliseconds, and counting so many in a hundred.
+	shift, pace int64
 
 	life     int   // which process it is
 	epoch    int64 // of its registration; 0: not registered
@@ -41,12 +43,16 @@ type held struct {
 }
 
 func newBroker(w *World, id int) *broker {
-	b := &broker{w: w, id: id, fs: memdisk.New(memdisk.Options{Clock: simClock{w}}), marks: map[store.TP]int64{}}
+	b := &broker{w: w, id: id, fs: memdisk.New(memdisk.Options{Clock: simClock{w}}), marks: map[store.TP]int64{},
+		shift: w.rng.Int64N(1_000_000), pace: 80 + w.rng.Int64N(45)}
 	if err := errors.Join(b.fs.MkdirAll("/d"), b.fs.SyncDir("/")); err != nil {
 		panic(err)
 	}
 	return b
 }
+
+// nowMs is the broker's time.
+func (b *broker) nowMs() int64 { return b.shift + b.w.now*b.pace/100 }
 
 // start starts the process: it registers anew.
 func (b *broker) start() {
@@ -70,7 +76,9 @@ func (b *broker) kill(powerCut bool) {
 	b.up = false
 	b.replicas = nil
 	if powerCut {
-		b.lost = b.epoch
+		if !b.w.synced {
+			b.lost = b.epoch
+		}
 		b.fs.Crash(b.w.rng.Uint64())
 	} else {
 		b.fs.Kill()
@@ -88,7 +96,7 @@ func (b *broker) tick(life int) {
 		if b.alive(life) {
 			for _, tp := range b.w.partitions() {
 				if h := b.replicas[tp]; h != nil {
-					h.Tick(simClock{b.w}.NowMs())
+					h.Tick(b.nowMs())
 				}
 			}
 			b.tick(life)
@@ -103,6 +111,9 @@ func (b *broker) ensure(tp store.TP) (*held, error) {
 	}
 	c := commitlog.DefaultConfig()
 	c.SegmentBytes, c.RetentionMs = 2000, -1
+	if b.w.synced {
+		c.FlushMessages = 1
+	}
 	log, err := commitlog.Open(context.Background(), commitlog.Options{
 		FS: b.fs, Handles: handles.New(b.fs, 32), Clock: simClock{b.w}, Dir: fmt.Sprintf("/d/%s-%d", tp.Topic, tp.Partition),
 		Topic: tp.Topic, Partition: tp.Partition, Config: c,
@@ -141,7 +152,7 @@ func (b *broker) told(l *controller.LeaderAndISR) {
 		err = h.Assign(core.Assignment{
 			ControllerEpoch: p.State.ControllerEpoch, Leader: p.State.Leader, LeaderEpoch: p.State.LeaderEpoch,
 			PartitionEpoch: p.PartitionEpoch, ISR: p.State.ISR, Replicas: p.Replicas,
-		}, simClock{b.w}.NowMs())
+		}, b.nowMs())
 		if err != nil {
 			continue // an older word
 		}
@@ -169,9 +180,6 @@ func (b *broker) fetch(life int, tp store.TP, h *held, epoch int32) {
 		b.w.send(leader.id, b.id, func() {
 			if !b.alive(life) || h.fetching != at.LeaderEpoch {
 				return
-			}
-			if g.Diverges && b.w.plant == KeepTail {
-				g.Diverges, g.Records = false, nil
 			}
 			_, err := follow.Apply(h.Replica, at, &g, nil, func() (int64, error) { return start, nil })
 			if g.Diverges {
@@ -204,7 +212,10 @@ func (b *broker) fetched(tp store.TP, at replica.Position, from int, fromEpoch i
 		g.Err = err
 		return g, 0
 	}
-	if epoch, end, known := h.Diverges(at.LastEpoch, at.Offset); known {
+	if b.w.plant == KeepTail && at.Offset > st.LogEnd { // the follower waits until the leader is as far
+		return g, st.LogStart
+	}
+	if epoch, end, known := h.Diverges(at.LastEpoch, at.Offset); known && b.w.plant != KeepTail {
 		if epoch < 0 {
 			g.Err = follow.ErrOutOfRange
 			return g, st.LogStart
@@ -223,7 +234,7 @@ func (b *broker) fetched(tp store.TP, at replica.Position, from int, fromEpoch i
 	g.Records = bytesOf(read)
 	err = h.FollowerFetched(core.Fetch{
 		Broker: int32(from), BrokerEpoch: fromEpoch, LeaderEpoch: at.LeaderEpoch, Offset: at.Offset, Durable: at.Offset,
-		LogStart: at.LogStart, NowMs: simClock{b.w}.NowMs(),
+		LogStart: at.LogStart, NowMs: b.nowMs(),
 	})
 	if err != nil {
 		return follow.Given{Err: err}, st.LogStart

@@ -75,15 +75,14 @@ func (w *World) check() {
 	}
 }
 
+// consume reads a replica up to its high watermark, a leader's or a follower's: what is below it is committed, so all
+// replicas have the same there, for ever.
 func (w *World) consume(b *broker, tp store.TP) {
 	h := b.replicas[tp]
 	if h == nil || !b.up {
 		return
 	}
 	s, _ := h.State(-1)
-	if !s.IsLeader {
-		return
-	}
 	got, err := h.records(s.HighWatermark)
 	if err != nil {
 		w.fail("%s on broker %d cannot be read: %v", tp, b.id, err)

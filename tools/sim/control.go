@@ -57,7 +57,7 @@ func (w *World) createTopic() {
 // register is a broker's session, registration and candidacy; while it does not reach the coordinator it tries on.
 func (w *World) register(b *broker) {
 	life := b.life
-	if w.zkCut[b.id] {
+	if w.noCoordinator(b) {
 		w.after(50, func() {
 			if b.alive(life) && b.epoch == 0 {
 				w.register(b)
@@ -78,6 +78,10 @@ func (w *World) register(b *broker) {
 // expire ends the session of a registration.
 func (w *World) expire(b *broker, epoch int64) {
 	if epoch == 0 || w.zk.registered[b.id] != epoch {
+		return
+	}
+	if w.away { // sessions do not expire while nobody counts
+		w.after(sessionMs, func() { w.expire(b, epoch) })
 		return
 	}
 	w.logf("session of broker %d expires", b.id)
@@ -142,7 +146,7 @@ func (c *control) load() {
 }
 
 func (c *control) rules() bool {
-	return c.w.control == c && c.at.alive(c.life) && !c.w.zkCut[c.at.id]
+	return c.w.control == c && c.at.alive(c.life) && !c.w.noCoordinator(c.at)
 }
 
 func (w *World) live() []cluster.Broker {

@@ -18,13 +18,13 @@ func (w *World) fault(left int) {
 	}
 	b := w.brokers[w.rng.IntN(brokerCount)]
 	pause := 10 + w.rng.Int64N(400)
-	switch w.rng.IntN(9) {
+	switch w.rng.IntN(13) {
 	case 0, 1:
 		w.die(b, false, pause)
 	case 2:
 		w.die(b, false, pause+2*sessionMs)
 	case 3, 4:
-		if w.safeWithout(b) {
+		if w.synced || w.safeWithout(b) {
 			w.die(b, true, pause)
 		}
 	case 5, 6:
@@ -43,6 +43,17 @@ func (w *World) fault(left int) {
 			}
 		})
 		w.after(3*pause, func() { w.reach(b) })
+	case 9, 10:
+		w.lightsOut(pause)
+	case 11:
+		w.logf("the coordinator is away")
+		w.away = true
+		w.after(3*pause, func() { w.back() })
+	case 12:
+		w.logf("link from %d to %d is cut", b.id, (b.id+1)%brokerCount)
+		way := [2]int{b.id, (b.id + 1) % brokerCount}
+		w.oneWay[way] = true
+		w.after(3*pause, func() { delete(w.oneWay, way) })
 	case 8:
 		if c := w.control; c != nil && c.rules() && c.loaded {
 			w.logf("broker %d shuts down", b.id)
@@ -62,6 +73,28 @@ func (w *World) fault(left int) {
 func (w *World) reach(b *broker) {
 	delete(w.zkCut, b.id)
 	w.brokersChanged()
+}
+
+// back brings the coordinator back.
+func (w *World) back() {
+	if w.away {
+		w.away = false
+		w.logf("the coordinator is back")
+		w.brokersChanged()
+	}
+}
+
+// lightsOut cuts the power of several brokers, often of all, at one time. They come back in any order. Records that are
+// synced before they are acknowledged survive it.
+func (w *World) lightsOut(pause int64) {
+	if !w.synced {
+		return
+	}
+	for _, b := range w.brokers {
+		if !w.chance(4) {
+			w.die(b, true, 1+w.rng.Int64N(pause+2*sessionMs))
+		}
+	}
 }
 
 // die kills a broker, and starts it again after a while.
@@ -92,7 +125,7 @@ func (w *World) othersHave(b *broker, tp store.TP) bool {
 	s := w.zk.states[tp]
 	for _, id := range s.ISR {
 		o := w.brokers[id]
-		if int(id) != b.id && o.up && !w.zkCut[o.id] && w.zk.registered[int(id)] == o.epoch && o.epoch != 0 && s.Mzxid > o.epoch {
+		if int(id) != b.id && o.up && !w.noCoordinator(o) && w.zk.registered[int(id)] == o.epoch && o.epoch != 0 && s.Mzxid > o.epoch {
 			return true
 		}
 	}
@@ -127,6 +160,8 @@ func (w *World) heal() {
 	w.logf("no more faults")
 	w.calm = true
 	clear(w.cut)
+	clear(w.oneWay)
+	w.back()
 	for _, b := range w.brokers {
 		w.reach(b)
 		if !b.up {

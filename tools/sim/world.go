@@ -52,7 +52,11 @@ type World struct {
 	topicID store.UUID
 	brokers []*broker
 	cut     map[[2]int]bool // links that are cut, both ways
+	oneWay  map[[2]int]bool // from and to: what is cut one way
 	zkCut   map[int]bool    // brokers that do not reach the coordinator
+	away    bool            // the coordinator is
+	synced  bool            // the topic's class: records are synced before they are acknowledged
+	slow    int64           // the most milliseconds that a late message takes
 	calm    bool            // nothing is broken any more
 
 	zk      znodes
@@ -122,7 +126,7 @@ func (w *World) chance(n int) bool { return w.rng.IntN(n) == 0 }
 func (w *World) send(from, to int, deliver, lost func()) {
 	delay := 1 + w.rng.Int64N(6)
 	if w.chance(40) && !w.calm {
-		delay += w.rng.Int64N(150)
+		delay += w.rng.Int64N(w.slow)
 	}
 	w.after(delay, func() {
 		if w.linkCut(from, to) || !w.brokers[to].up || w.chance(200) && !w.calm {
@@ -133,8 +137,11 @@ func (w *World) send(from, to int, deliver, lost func()) {
 	})
 }
 
+// noCoordinator says whether a broker does not reach the coordinator.
+func (w *World) noCoordinator(b *broker) bool { return w.away || w.zkCut[b.id] }
+
 func (w *World) linkCut(a, b int) bool {
-	return a != b && w.cut[[2]int{min(a, b), max(a, b)}]
+	return a != b && (w.cut[[2]int{min(a, b), max(a, b)}] || w.oneWay[[2]int{a, b}])
 }
 
 // Run goes through one seed; the error is the first promise that was broken. faults is how many things happen to the
@@ -142,9 +149,13 @@ func (w *World) linkCut(a, b int) bool {
 func Run(seed uint64, faults int, plant Plant, trace func(string)) error {
 	w := &World{
 		rng: rand.New(rand.NewPCG(seed, 6)), plant: plant, trace: trace,
-		topicID: store.UUID{0: 1}, cut: map[[2]int]bool{}, zkCut: map[int]bool{},
+		topicID: store.UUID{0: 1}, cut: map[[2]int]bool{}, oneWay: map[[2]int]bool{}, zkCut: map[int]bool{},
 		zk:     znodes{registered: map[int]int64{}, states: map[store.TP]cluster.State{}, controller: -1},
 		oracle: newOracle(),
+	}
+	w.synced, w.slow = w.chance(2), 150
+	if w.chance(3) {
+		w.slow = 1500
 	}
 	for i := range brokerCount {
 		w.brokers = append(w.brokers, newBroker(w, i))
