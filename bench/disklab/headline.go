@@ -18,10 +18,10 @@ func (r *Result) headlines() (out []headline) {
 	}
 	switch n, one, many, next := r.carries(); {
 	case n > 0 && next == nil:
-		add("Partitions it carries", count(float64(n))+" or more", "so many growing files write %s, one alone %s", rate(many), rate(one))
+		add("Partitions it carries", commas(int64(n))+" or more", "so many growing files write %s, one alone %s", rate(many), rate(one))
 	case n > 0:
-		add("Partitions it carries", count(float64(n)), "so many growing files write %s, one alone %s; %s of them %s", rate(many), rate(one),
-			count(float64(next.Files)), rate(next.BytesPerSec))
+		add("Partitions it carries", commas(int64(n)), "so many growing files write %s, one alone %s; %s of them %s", rate(many), rate(one),
+			commas(int64(next.Files)), rate(next.BytesPerSec))
 	case one > 0 && next != nil:
 		add("Partitions it carries", "few", "one growing file writes %s, %d write %s", rate(one), next.Files, rate(next.BytesPerSec))
 	}

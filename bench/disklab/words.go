@@ -45,11 +45,17 @@ func count(v float64) string {
 	if v < 10 {
 		return fmt.Sprintf("%.1f", v)
 	}
+	v = math.Min(math.Round(v), 1e15)
 	if digits := int(math.Log10(v)); digits > 2 {
 		unit := math.Pow10(digits - 2)
 		v = math.Round(v/unit) * unit
 	}
-	s := fmt.Sprintf("%.0f", v)
+	return commas(int64(v))
+}
+
+// commas writes a whole number.
+func commas(n int64) string {
+	s := fmt.Sprint(n)
 	for at := len(s) - 3; at > 0; at -= 3 {
 		s = s[:at] + "," + s[at:]
 	}
@@ -115,10 +121,10 @@ func Verdict(r *Result) (lines []string) {
 	switch n, one, many, next := r.carries(); {
 	case n > 0 && next == nil:
 		add("It carries %s partitions that grow side by side, as many as were tried: so many files at once write %s, one file alone %s.",
-			count(float64(n)), rate(many), rate(one))
+			commas(int64(n)), rate(many), rate(one))
 	case n > 0:
 		add("It carries %s partitions that grow side by side: so many files at once write %s, one file alone %s. At %s it is %s.",
-			count(float64(n)), rate(many), rate(one), count(float64(next.Files)), rate(next.BytesPerSec))
+			commas(int64(n)), rate(many), rate(one), commas(int64(next.Files)), rate(next.BytesPerSec))
 	case one > 0 && next != nil:
 		add("Many files that grow side by side cost throughput even at %d of them: one file alone writes %s, so many %s.", next.Files, rate(one), rate(next.BytesPerSec))
 	}

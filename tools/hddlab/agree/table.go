@@ -11,17 +11,21 @@ import (
 const fifth = 1.2
 
 // Table prints the rows as Markdown: medians of the rounds, with the least and the most, how the model compares with platter's
-// figure and platter's with fio's, round by round. What is off by more than a fifth is marked.
+// figure (by wall time, and by the time that the drive was at work, which a busy machine does not lengthen), and platter's with
+// fio's, round by round. What is off by more than a fifth is marked.
 func Table(w io.Writer, rows []Row) {
 	modelled := len(rows) > 0 && rows[0].Model.Ops > 0
 	head := []string{"cell", "platter bench disk", "fio", "platter : fio"}
 	if modelled {
-		head = []string{"cell", "model (modelled)", "lab, platter", "lab, fio", "model : platter", "platter : fio", "drive at work: model, platter, fio"}
+		head = []string{"cell", "model (modelled)", "lab, platter", "lab, fio", "model : platter", "platter : fio",
+			"drive's time for one: model, platter, fio (at work)", "model : platter, drive's time"}
 	}
 	fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
 	for _, r := range rows {
 		p, f := Median(r.Platter), Median(r.Fio)
-		row := []string{fmt.Sprintf("%s: %s", r.Cell.Group, r.Cell.Name), one(r.Model), several(r.Platter), several(r.Fio), mark(r.Model.Rate() / p.Rate()), pairs(r), strings.Join([]string{work(r.Model), work(p), work(f)}, ", ")}
+		row := []string{fmt.Sprintf("%s: %s", r.Cell.Group, r.Cell.Name), one(r.Model), several(r.Platter), several(r.Fio),
+			mark(ratio(r.Model.Rate(), p.Rate())), pairs(r), strings.Join([]string{work(r.Model), work(p), work(f)}, ", "),
+			mark(ratio(p.BusyEach(), r.Model.BusyEach()))} // less time is more speed
 		if !modelled {
 			row = []string{row[0], row[2], row[3], row[5]}
 		}
@@ -69,9 +73,9 @@ func several(figures []Figure) string {
 	return s
 }
 
-// work is the part of the time that the drive was at work, and for how long an operation.
+// work is how long the drive was at work for an operation, and in which part of all the time it was.
 func work(f Figure) string {
-	return fmt.Sprintf("%.0f%% %.2g ms", 100*ratio(f.Busy, f.Seconds), 1e3*f.BusyEach())
+	return fmt.Sprintf("%.2g ms (%.0f%%)", 1e3*f.BusyEach(), 100*ratio(f.Busy, f.Seconds))
 }
 
 // mark is a ratio, with a star where it is more than a fifth off.
