@@ -36,6 +36,7 @@ func (r *repeater) end() {
 }
 
 func (s *Server) startSweeps() {
+	s.relievePollers()
 	s.sweeps.again(s.config.Clock, s.sessions.sweep(), s.startSweeps)
 }
 

@@ -30,7 +30,26 @@ type poller struct {
 	last   *conn       // who was served last
 	alone  int         // turns in which nobody else was
 
-	committing atomic.Bool // it commits, and hears nothing of its clients meanwhile
+	// commitMs is since when it commits, and hears nothing of its clients (tracker time); 0: it does not; relieved:
+	// somebody else has taken the loop over from it.
+	commitMs atomic.Int64
+}
+
+// relieved is commitMs of a poller whose commit took too long.
+const relieved = -1
+
+// relieveMs is how long a poller may commit, about, before another goroutine serves its connections: the disk was quick,
+// and hangs now.
+const relieveMs = 100
+
+// relieve is called now and then.
+func (s *Server) relievePollers() {
+	for _, p := range s.pollers {
+		since := p.commitMs.Load()
+		if since > 0 && s.sessions.nowMs()-since > relieveMs && p.commitMs.CompareAndSwap(since, relieved) {
+			go p.loop.Run(p.turned)
+		}
+	}
 }
 
 // startPollers starts as many as are wished for; without any, each connection has its own goroutine.
@@ -95,7 +114,7 @@ func (c *conn) free() {
 
 // unheard reports whether the connection's reader is busy with a commit.
 func (c *conn) unheard() bool {
-	return c.committing.Load() || c.poller != nil && c.poller.committing.Load()
+	return c.committing.Load() || c.poller != nil && c.poller.commitMs.Load() > 0
 }
 
 // ready reads what has come of a connection; ended: and no more will.
@@ -181,28 +200,36 @@ func (c *conn) outIsFull() bool {
 	return len(c.out) >= outBytesSoft
 }
 
-// turned ends a turn of the loop: the writes that have come in it leave together.
-func (p *poller) turned(sockets int) {
+// turned ends a turn of the loop: the writes that have come in it leave together. False: the loop is somebody else's
+// now.
+func (p *poller) turned(sockets int) bool {
 	if p.alone++; sockets > 1 {
 		p.alone = 0
 	}
-	p.propose(p.alone > aloneTurns)
+	return p.propose(p.alone > aloneTurns)
 }
 
 // propose queues the writes. With lead, and if the disk is quick, the poller commits them itself: what a lone client
-// asks for costs no change of goroutines.
-func (p *poller) propose(lead bool) {
+// asks for costs no change of goroutines. False: another one has relieved it meanwhile.
+func (p *poller) propose(lead bool) bool {
 	if len(p.writes) == 0 {
-		return
+		return true
 	}
 	leads := p.s.queue.addAll(p.writes, lead && p.s.store.quick.Load())
 	clear(p.writes)
 	p.writes = p.writes[:0]
-	if leads {
-		p.committing.Store(true)
-		defer p.committing.Store(false)
-		if p.s.commit(nil) {
-			p.s.queue.passOn()
-		}
+	if !leads {
+		return true
 	}
+	since := max(p.s.sessions.nowMs(), 1)
+	p.commitMs.Store(since)
+	ok := p.s.commit(nil)
+	mine := p.commitMs.CompareAndSwap(since, 0)
+	if !mine {
+		p.commitMs.Store(0) // before anybody can lead again
+	}
+	if ok {
+		p.s.queue.passOn()
+	}
+	return mine
 }

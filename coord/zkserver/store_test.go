@@ -283,6 +283,46 @@ func TestStuckDisk(t *testing.T) {
 	}
 }
 
+// TestHungDisk: while a commit hangs that a lone client's poller has begun itself, the others are served, and after it
+// everybody is.
+func TestHungDisk(t *testing.T) {
+	d := faultdisk.New(memdisk.New(memdisk.Options{}), 1, clock.Real{})
+	s := start(t, Config{FS: d, Dir: "/zk", TickMs: 100, MaxSessionMs: 60_000})
+	busy, other := open(t, s, 60_000), open(t, s, 60_000)
+	for range 5 * aloneTurns {
+		busy.call(t, zk.OpCreate, createBody("/a-", nil, 2))
+	}
+	if err := d.Script("sync log.*: hang"); err != nil {
+		t.Fatal(err)
+	}
+	hung := busy.frame(zk.OpCreate, createBody("/hung", nil, 0))
+	busy.nc.Write(hung)
+	for began := time.Now(); outstanding(s) == 0; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 60*time.Second {
+			t.Fatal("the request does not arrive")
+		}
+	}
+	for range 3 {
+		if h, _ := other.call(t, zk.OpExists, pathBody("/a-0000000000", false)); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+	}
+	if err := d.Script(""); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := busy.read(); err != nil || len(b) == 0 {
+		t.Fatalf("%x, %v", b, err)
+	}
+	for range 3 * aloneTurns {
+		if h, _ := other.call(t, zk.OpCreate, createBody("/b-", nil, 2)); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+		if h, _ := busy.call(t, zk.OpCreate, createBody("/c-", nil, 2)); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+	}
+}
+
 // outstanding is the number of requests that wait in connections' queues.
 func outstanding(s *Server) (n int) {
 	s.conns.mu.Lock()

@@ -47,8 +47,10 @@ func NewLoop() (*Loop, error) {
 	return l, nil
 }
 
-// Run serves until End. After each turn it calls turned with the number of sockets that it told of.
-func (l *Loop) Run(turned func(sockets int)) {
+// Run serves until End. After each turn it calls turned with the number of sockets that it told of; with false Run
+// returns, and whoever calls it next goes on. One goroutine at a time may, but for one that is in turned and will
+// give false.
+func (l *Loop) Run(turned func(sockets int) bool) {
 	var events [eventsMax]unix.EpollEvent
 	var turn Turn
 	for {
@@ -64,7 +66,9 @@ func (l *Loop) Run(turned func(sockets int)) {
 				s.tell(e.Events)
 			}
 		}
-		turned(n)
+		if !turned(n) {
+			return
+		}
 		turn.End()
 	}
 }

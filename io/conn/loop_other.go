@@ -11,7 +11,7 @@ type Loop struct{}
 func NewLoop() (*Loop, error) { return nil, ErrNoLoop }
 
 // Run, End and Take are never called.
-func (l *Loop) Run(func(int)) {}
+func (l *Loop) Run(func(int) bool) {}
 
 // End does nothing.
 func (l *Loop) End() {}

@@ -66,7 +66,7 @@ func newLoop(t *testing.T) *Loop {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		l.Run(func(int) {})
+		l.Run(func(int) bool { return true })
 	}()
 	t.Cleanup(func() {
 		l.End()

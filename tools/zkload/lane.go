@@ -24,7 +24,7 @@ func newLane() (*lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	go loop.Run(func(int) {})
+	go loop.Run(func(int) bool { return true })
 	return &lane{loop: loop, buf: make([]byte, laneReadBytes)}, nil
 }
 
