@@ -2,8 +2,10 @@ package brokerbench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -19,13 +21,23 @@ const refillPoll = 10 * time.Millisecond
 
 // assigned makes the topic, of one partition with these replicas, and waits until all are in sync.
 func (t *trio) assigned(ctx context.Context, replicas []int32) error {
+	if err := t.create(ctx, replicationTopic, replicas); err != nil {
+		return err
+	}
+	return t.inSync(ctx, len(replicas))
+}
+
+// create makes a topic with these replicas of each partition.
+func (t *trio) create(ctx context.Context, topic string, partitions ...[]int32) error {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.TimeoutMillis = 30_000
 	q := kmsg.NewCreateTopicsRequestTopic()
-	q.Topic, q.NumPartitions, q.ReplicationFactor = replicationTopic, -1, -1
-	a := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
-	a.Replicas = replicas
-	q.ReplicaAssignment = append(q.ReplicaAssignment, a)
+	q.Topic, q.NumPartitions, q.ReplicationFactor = topic, -1, -1
+	for i, replicas := range partitions {
+		a := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
+		a.Partition, a.Replicas = int32(i), replicas
+		q.ReplicaAssignment = append(q.ReplicaAssignment, a)
+	}
 	max := "104857600"
 	c := kmsg.NewCreateTopicsRequestTopicConfig()
 	c.Name, c.Value = "max.message.bytes", &max
@@ -36,9 +48,9 @@ func (t *trio) assigned(ctx context.Context, replicas []int32) error {
 		return err
 	}
 	if code := resp.Topics[0].ErrorCode; code != 0 {
-		return fmt.Errorf("creating the topic: code %d", code)
+		return fmt.Errorf("creating topic %s: code %d", topic, code)
 	}
-	return t.inSync(ctx, len(replicas))
+	return nil
 }
 
 // inSync waits until so many replicas are in sync.
@@ -69,54 +81,57 @@ func (t *trio) refills(ctx context.Context, res *Replication) error {
 	if err := t.topic(ctx, 3); err != nil {
 		return err
 	}
-	const batchBytes = 1 << 20
-	bytes, send, err := t.load(batchBytes)
+	bytes, send, err := t.load(1 << 20)
 	if err != nil {
 		return err
 	}
 	if err := send(); err != nil {
 		return err
 	}
-	b, records, err := rawload.Shape{BatchBytes: batchBytes, RecordBytes: t.o.RecordBytes}.Batch()
-	if err != nil {
-		return err
-	}
-	for range t.o.Runs {
-		s, err := t.refill(ctx, bytes)
-		if err != nil {
-			return err
+	for i := range t.o.Runs {
+		for j := range 2 {
+			if (i+j)%2 == 0 {
+				s, err := t.refill(ctx, bytes)
+				if err != nil {
+					return err
+				}
+				res.Refills = append(res.Refills, s)
+				continue
+			}
+			s, err := t.bareRefill(bytes)
+			if err != nil {
+				return err
+			}
+			res.Bare = append(res.Bare, s)
 		}
-		res.Refills = append(res.Refills, s)
-		s, err = t.brokers[0].measure(func() (int64, error) {
-			return rawload.Fetch(t.brokers[0].addr, replicationTopic, 10<<20, bytes, int64(len(b)), records)
-		})
-		if err != nil {
-			return err
-		}
-		res.Bare = append(res.Bare, s)
+		fmt.Fprintf(t.o.Progress, "\rlost disks: pair %d of %d  ", i+1, t.o.Runs)
 	}
-	s, err := t.refillBusy(ctx, bytes)
-	res.Busy = append(res.Busy, s)
-	return err
+	fmt.Fprint(t.o.Progress, "\r\x1b[K")
+	return t.refillsBusy(ctx, res, bytes)
 }
 
-// refillBusy refills while a producer writes a quarter of the log once more, batch by batch.
-func (t *trio) refillBusy(ctx context.Context, bytes int64) (stats.Sample, error) {
-	b, _, err := rawload.Shape{BatchBytes: 64 << 10, RecordBytes: t.o.RecordBytes}.Batch()
+// bareRefill moves as many bytes of the leader's log as a bare program can: sendfile from the segment into a socket, and
+// whoever reads that writes them to a file.
+func (t *trio) bareRefill(bytes int64) (s stats.Sample, err error) {
+	segment := filepath.Join(t.brokerDir(0), "data", replicationTopic+"-0", "00000000000000000000.log")
+	info, err := os.Stat(segment)
 	if err != nil {
-		return stats.Sample{}, err
+		return s, err
 	}
-	count := int(bytes / 4 / int64(len(b)))
-	sent := make(chan error, 1)
-	go func() {
-		frames := [][]byte{rawload.ProduceFrame(replicationTopic, 0, 1, b)}
-		sent <- rawload.Pipeline(t.brokers[0].addr, frames, count, 1, 0, rawload.CheckProduce)
-	}()
-	s, err := t.refill(ctx, bytes)
-	if sendErr := <-sent; err == nil {
-		err = sendErr
+	bare, err := startBare(t.o.Exe, "--source", segment)
+	if err != nil {
+		return s, err
 	}
-	return s, err
+	defer bare.stop()
+	path := filepath.Join(t.dir, "bare-refill")
+	f, err := os.Create(path)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(path)) }()
+	self := &child{cmd: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}
+	n := min(bytes, info.Size())
+	return self.measure(func() (int64, error) { return n, rawload.Copy(f, bare.addr, n) })
 }
 
 func (t *trio) refill(ctx context.Context, bytes int64) (stats.Sample, error) {

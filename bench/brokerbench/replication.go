@@ -25,9 +25,12 @@ type Replication struct {
 	Durability string           `json:"durability"`
 	Rows       []ReplicationRow `json:"rows"`
 	Refills    []stats.Sample   `json:"refills"`        // of a follower: its bytes and CPU seconds
-	Busy       []stats.Sample   `json:"refills_busy"`   // the same while a producer keeps going
-	Bare       []stats.Sample   `json:"bare_refills"`   // one reader that fetches the same bytes from the leader and drops them
+	Bare       []stats.Sample   `json:"bare_refills"`   // the same bytes from the leader's segment by sendfile, a socket and write: the one that writes
 	Ratio      stats.Ratio      `json:"refill_of_bare"` // throughput
+	Busy       []stats.Sample   `json:"refills_busy"`   // refills while producers keep going
+	Quiet      Latency          `json:"producers_alone"`
+	Beside     Latency          `json:"producers_beside_refills"`
+	Many       Many             `json:"many_partitions"`
 }
 
 // ReplicationRow is one batch size.
@@ -37,6 +40,7 @@ type ReplicationRow struct {
 	Three      []stats.Sample `json:"three_replicas"`       // the leader
 	Follower   []stats.Sample `json:"follower"`             // each of the two, on average
 	Leader     stats.Ratio    `json:"leader_per_cpu_ratio"` // three over one
+	Fetch      []float64      `json:"bytes_per_fetch"`      // of each run with three replicas, mean of the answers to followers
 }
 
 const replicationTopic = "bench-replication"
@@ -68,7 +72,7 @@ func openTrio(ctx context.Context, o Options) (*trio, error) {
 		t.coord = nil
 		return fail(err)
 	}
-	t.o.Settings = append([]string{"zookeeper.connect=" + addr, "zookeeper.session.timeout.ms=4000", "replica.lag.time.max.ms=5000", "log.segment.bytes=1073741824"}, o.Settings...)
+	t.o.Settings = append([]string{"zookeeper.connect=" + addr, "zookeeper.session.timeout.ms=6000", "replica.lag.time.max.ms=5000", "log.segment.bytes=1073741824"}, o.Settings...)
 	var seeds []string
 	for i := range t.brokers {
 		if err := t.start(ctx, i); err != nil {
@@ -137,7 +141,7 @@ func MeasureReplication(ctx context.Context, o Options) (res *Replication, err e
 		return nil, err
 	}
 	res.Ratio = stats.PairRatio(res.Refills, res.Bare, stats.Sample.BytesPerSecond)
-	return res, nil
+	return res, t.many(ctx, &res.Many)
 }
 
 // topic makes the topic anew, led by broker 0.
@@ -166,6 +170,10 @@ func (t *trio) produce(ctx context.Context, row *ReplicationRow, three bool) err
 	if err != nil {
 		return err
 	}
+	fetched, err := t.brokers[0].fetched(ctx)
+	if err != nil {
+		return err
+	}
 	sample, err := t.brokers[0].measure(func() (int64, error) { return bytes, send() })
 	if err != nil {
 		return err
@@ -178,6 +186,11 @@ func (t *trio) produce(ctx context.Context, row *ReplicationRow, three bool) err
 	if err != nil {
 		return err
 	}
+	now, err := t.brokers[0].fetched(ctx)
+	if err != nil {
+		return err
+	}
+	row.Fetch = append(row.Fetch, (now.bytes-fetched.bytes)/max(now.requests-fetched.requests, 1))
 	row.Three = append(row.Three, sample)
 	sample.CPUSeconds = (after - before).Seconds() / 2
 	row.Follower = append(row.Follower, sample)
@@ -198,13 +211,19 @@ func (t *trio) load(batchBytes int) (bytes int64, send func() error, err error) 
 }
 
 func (t *trio) followersCPU() (time.Duration, error) {
-	var sum time.Duration
-	for _, b := range t.brokers[1:] {
-		d, err := cputime.Of(b.cmd.Process.Pid)
-		if err != nil {
-			return 0, err
-		}
-		sum += d
+	each, err := t.cpu()
+	if err != nil {
+		return 0, err
 	}
-	return sum, nil
+	return each[1] + each[2], nil
+}
+
+// cpu is the CPU time of each broker so far.
+func (t *trio) cpu() (each [3]time.Duration, err error) {
+	for i, b := range t.brokers {
+		if each[i], err = cputime.Of(b.cmd.Process.Pid); err != nil {
+			return each, err
+		}
+	}
+	return each, nil
 }

@@ -14,8 +14,10 @@ func newBenchReplication() *cobra.Command {
 		Short: "Measure what three replicas cost over one, and how fast a lost disk is filled again",
 		Long: `Starts a coordinator and three brokers on this machine. Each pair of runs writes the same batches, acknowledged
 by all replicas in sync, to a topic with one replica and to one with three; the CPU seconds are each broker's alone.
-Then one broker's disk is taken away, again and again, until its replica is in sync: beside a bare reader that
-fetches the same bytes from the leader and drops them, and once while a producer keeps going.`,
+Then one broker's disk is taken away, again and again, until its replica is in sync: beside a bare program that
+moves the same bytes by sendfile, a socket and write, and while producers keep going, one of them to another
+partition of the same leader, whose waits are told. At last 2,000 partitions in which nothing happens: what they
+cost idle, and beside small batches.`,
 		Example: "  platter bench replication\n  platter bench replication --batch-bytes 1MiB --run-bytes 2GiB",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

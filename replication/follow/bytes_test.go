@@ -2,6 +2,7 @@ package follow
 
 import (
 	"bytes"
+	"sync/atomic"
 	"testing"
 
 	"platter/engine/batch"
@@ -63,18 +64,18 @@ func TestBadChecksum(t *testing.T) {
 	r := newRig(t)
 	lead, follower := r.replica(1, tp, 1, 0), r.replica(3, tp, 1, 0)
 	r.produce(lead, "a", "b", "c")
-	changed := 0
+	var changed atomic.Int32
 	r.set(func() {
 		r.answered = func(g *Given) {
-			if len(g.Records) > 0 && changed < 3 {
-				changed++
+			if len(g.Records) > 0 && changed.Load() < 3 {
+				changed.Add(1)
 				g.Records[len(g.Records)-1] ^= 1
 			}
 		}
 	})
 	r.manager.Follow(tp, topicID, follower)
 	r.same(lead, follower)
-	if changed != 3 {
-		t.Errorf("%d answers were changed", changed)
+	if n := changed.Load(); n != 3 {
+		t.Errorf("%d answers were changed", n)
 	}
 }
