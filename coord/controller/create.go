@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"platter/coord/cluster"
 )
@@ -37,6 +38,18 @@ func (c *Controller) CreateTopics(ctx context.Context, ts []NewTopic) []Created 
 		}
 	}
 	out := c.createFitting(ctx, ts[:fit])
+	for c.awaitDeletions(ctx, out) {
+		var again []NewTopic
+		var at []int
+		for i := range out {
+			if errors.Is(out[i].Err, errDeleting) {
+				again, at = append(again, ts[i]), append(at, i)
+			}
+		}
+		for i, r := range c.createFitting(ctx, again) {
+			out[at[i]] = r
+		}
+	}
 	for _, n := range ts[fit:] {
 		err := fmt.Errorf("%w: excessively large number of partitions in one request, at most %d", ErrInvalidPartitions, PartitionsPerRequestMax)
 		out = append(out, Created{Name: n.Name, PartitionCount: -1, ReplicationFactor: -1, Err: err})
@@ -76,6 +89,27 @@ func (c *Controller) createFitting(ctx context.Context, ts []NewTopic) []Created
 		out[i] = Created{Name: ts[i].Name, PartitionCount: -1, ReplicationFactor: -1, Err: err}
 	}
 	return out
+}
+
+// errDeleting: an earlier topic of the name is being deleted.
+var errDeleting = fmt.Errorf("%w: an earlier topic of the name is marked for deletion", ErrTopicExists)
+
+// deletionPoll is how often it is looked whether a name has become free.
+const deletionPoll = 50 * time.Millisecond
+
+// awaitDeletions waits a moment where topics could not be created since earlier ones of their names are being deleted, which
+// may wait for a broker that is restarted; false: there are none, or ctx has ended.
+func (c *Controller) awaitDeletions(ctx context.Context, out []Created) bool {
+	if !slices.ContainsFunc(out, func(r Created) bool { return errors.Is(r.Err, errDeleting) }) {
+		return false
+	}
+	select {
+	case <-c.cfg.Clock.After(deletionPoll):
+		return true
+	case <-ctx.Done():
+	case <-c.life.Done():
+	}
+	return false
 }
 
 // takeCreations takes the waiting requests, in order, up to a bound.
@@ -235,6 +269,9 @@ func (t *term) plan(n *NewTopic, others *plans) (plan, error) {
 
 // checkFree: the name is not taken, and does not collide with another in metric names.
 func (t *term) checkFree(name string, others *plans) error {
+	if topic := t.core.topics[name]; topic != nil && topic.deleting {
+		return fmt.Errorf("%w: '%s'", errDeleting, name)
+	}
 	if t.core.topics[name] != nil || others.names[name] {
 		return fmt.Errorf("%w: topic '%s' already exists", ErrTopicExists, name)
 	}

@@ -16,7 +16,8 @@ import (
 var ErrDeleteDisabled = errors.New("topic deletion is disabled")
 
 // DeleteTopics deletes by name and waits until the replicas are stopped, or ctx ends. From the first
-// moment the topics' names and ids are unknown to clients.
+// moment the topics' names and ids are unknown to clients; so a topic with replicas on a broker that is away counts as
+// deleted, as with Kafka: its deletion is written down, and done when the broker is back.
 func (c *Controller) DeleteTopics(ctx context.Context, names []string) []error {
 	out := make([]error, len(names))
 	results := make(chan []error, 1)
@@ -61,11 +62,8 @@ func (t *term) deleteTopics(names []string) []error {
 		if out[i] != nil {
 			continue
 		}
-		if topic := t.core.topics[name]; topic != nil {
-			out[i] = fmt.Errorf("%w: '%s' is marked for deletion", ErrTimeout, name)
-			if err != nil && !topic.deleting {
-				out[i] = fmt.Errorf("%w: %v", ErrNotController, err)
-			}
+		if topic := t.core.topics[name]; topic != nil && !topic.deleting {
+			out[i] = fmt.Errorf("%w: %v", ErrNotController, err)
 		}
 	}
 	return out

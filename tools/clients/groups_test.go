@@ -70,11 +70,15 @@ func join(t *testing.T, addr, topic, group string, r *reads, opts ...kgo.Opt) *m
 			}
 		}
 	}
+	session := 20 * time.Second
+	if rolled() {
+		session = shortSession
+	}
 	cl, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(seeds(addr)...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.OnPartitionsAssigned(taken), kgo.OnPartitionsRevoked(given), kgo.OnPartitionsLost(given),
-		kgo.SessionTimeout(20 * time.Second), kgo.HeartbeatInterval(200 * time.Millisecond), kgo.RebalanceTimeout(30 * time.Second),
+		kgo.SessionTimeout(session), kgo.HeartbeatInterval(200 * time.Millisecond), kgo.RebalanceTimeout(30 * time.Second),
 		kgo.AutoCommitInterval(100 * time.Millisecond), kgo.FetchMaxWait(200 * time.Millisecond),
 	}, opts...)...)
 	if err != nil {

@@ -243,7 +243,7 @@ func kcatGroup(t *testing.T, b *target, topic, group string) {
 		for len(fresh) < n {
 			args := []string{"-b", b.Addr(), "-G", group, "-q", "-X", "auto.offset.reset=earliest", "-c", strconv.Itoa(n - len(fresh))}
 			if rolled() {
-				args = append(args, "-X", "session.timeout.ms="+shortSession)
+				args = append(args, "-X", fmt.Sprint("session.timeout.ms=", shortSession.Milliseconds()))
 			}
 			out := run(t, nil, "kcat", append(args, topic)...)
 			for line := range strings.Lines(string(out)) {

@@ -21,9 +21,9 @@ func clustered() bool { return os.Getenv(clusterVariable) != "" }
 
 func rolled() bool { return os.Getenv(clusterVariable) == "rolling" }
 
-// shortSession is in ms. A member whose goodbye went to the former coordinator is missed by the group's next one until its
+// shortSession is a session timeout. A member whose goodbye went to the former coordinator is missed by the group's next one until its
 // session is over, which begins anew with each coordinator.
-const shortSession = "6000"
+const shortSession = 6 * time.Second
 
 // replicas is how many replicas of a partition the tests ask for.
 func replicas() int16 {

@@ -57,3 +57,44 @@ func TestDeletedRecordsStayDeleted(t *testing.T) {
 		t.Errorf("with another leader the log starts at %d (%v)", o.Offset, o.Err)
 	}
 }
+
+// TestTopicIsDeletedWhileABrokerIsAway: the deletion is answered at once, and a topic of the same name can be made when the
+// broker is back, for which the request waits.
+func TestTopicIsDeletedWhileABrokerIsAway(t *testing.T) {
+	bin := proc.Binary(t)
+	c := New(t, bin, 3, StartCoordinator(t, bin).Addr(), nil)
+	c.Start()
+	c.Create("t", 2, 3, nil)
+	adm := c.Admin()
+	c.AwaitWhole(adm, "t")
+	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
+	defer cancel()
+	c.Brokers[2].Stop()
+	deleted, err := adm.DeleteTopics(ctx, "t")
+	if err := errors.Join(err, deleted.Error()); err != nil {
+		t.Fatal(err)
+	}
+	if topics, err := adm.ListTopics(ctx); err != nil || topics.Has("t") {
+		t.Errorf("after the deletion: %v %v", topics.Names(), err)
+	}
+	made := make(chan error, 1)
+	go func() {
+		cl, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers[0].Addr()))
+		if err == nil {
+			defer cl.Close()
+			err = create(ctx, cl, 0, "t")
+		}
+		made <- err
+	}()
+	select {
+	case err := <-made:
+		t.Errorf("the name is free while a replica of the old topic is left: %v", err)
+		made <- nil
+	case <-time.After(time.Second):
+	}
+	c.Brokers[2].Start()
+	if err := <-made; err != nil {
+		t.Error(err)
+	}
+	c.AwaitWhole(adm, "t")
+}

@@ -35,13 +35,13 @@ async function read(consumer, options, got, count) {
 
 // groupRead reads as a group's only member. A consumer of this client looks for the group's coordinator once (#coordinatorId
 // in its consumer.js): when another broker has become it, the application needs another consumer.
-async function groupRead(topic, groupId, count) {
+async function groupRead(groupId, options, count) {
   const got = []
   const late = setTimeout(() => want(false, `only ${got.length} of ${count} records`), 180000)
   while (got.length < count) {
     const consumer = new Consumer({ ...base, ...short, groupId, deserializers: stringDeserializers })
     try {
-      await read(consumer, { topics: [topic], mode: 'committed', fallbackMode: 'earliest' }, got, count)
+      await read(consumer, options, got, count)
     } catch (e) {
       console.log('again after', e.message)
     }
@@ -66,15 +66,15 @@ for (const compression of ['none', 'gzip', 'snappy', 'lz4', 'zstd']) {
     console.log('skipped', compression, 'which this Node.js does not have')
     continue
   }
-  check(await groupRead(topic, group, records), 0, records)
+  const committed = { topics: [topic], mode: 'committed', fallbackMode: 'earliest' }
+  check(await groupRead(group, committed, records), 0, records)
   await produce(topic, compression, records, more)
-  check(await groupRead(topic, group, more), records, more)
-  const seeker = new Consumer({ ...base, groupId: `seek-${group}`, deserializers: stringDeserializers })
+  check(await groupRead(group, committed, more), records, more)
   const offsets = Array.from({ length: partitions }, (_, partition) => ({ topic, partition, offset: 5n }))
   had.clear()
-  const sought = []
-  await read(seeker, { topics: [topic], mode: 'manual', offsets }, sought, 1)
-  want(sought[0].offset === 5, `seek to 5 gave ${sought[0].offset}`)
+  const [first] = await groupRead(`seek-${group}`, { topics: [topic], mode: 'manual', offsets }, 1)
+  want(first.offset === 5, `seek to 5 gave ${first.offset}`)
+  const seeker = new Consumer({ ...base, groupId: `look-${group}`, deserializers: stringDeserializers })
   const at = await seeker.listOffsets({ topics: [topic], timestamp: BigInt(startMs + 1000 * 7 - 1) })
   want(at.get(topic)[1] === 3n, `the time look-up gave ${at.get(topic)}`)
   want((await seeker.listOffsets({ topics: [topic], timestamp: ListOffsetTimestamps.LATEST })).get(topic)[0] === 200n, 'the end is elsewhere')
