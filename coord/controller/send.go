@@ -156,7 +156,7 @@ func (s *sender) run() {
 // deliver tries until the message is taken, refused, or of no interest any more.
 func (s *sender) deliver(m *message) {
 	delay := sendDelayMin
-	for said := false; ; delay = min(2*delay, sendDelayMax) {
+	for said, again := false, true; ; delay = min(2*delay, sendDelayMax) {
 		err := s.try(m)
 		switch {
 		case err == nil:
@@ -164,6 +164,9 @@ func (s *sender) deliver(m *message) {
 		case s.ctx.Err() != nil, errors.Is(err, ErrStaleBroker), errors.Is(err, ErrStaleController):
 			m.err = err
 			return
+		case again: // the connection may have been to the broker's former life
+			again = false
+			continue
 		}
 		s.setLate()
 		if !said {

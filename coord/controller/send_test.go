@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ type listener struct {
 	mu    sync.Mutex
 	heard []string
 	err   error
+	fails int           // so many tries fail besides
 	hold  chan struct{} // nil: it answers at once
 	tries int
 }
@@ -26,6 +28,9 @@ func (l *listener) hear(ctx context.Context, what string) error {
 	l.mu.Lock()
 	l.tries++
 	err, hold := l.err, l.hold
+	if l.tries <= l.fails {
+		err = io.EOF
+	}
 	l.mu.Unlock()
 	if hold != nil {
 		select {
@@ -130,6 +135,19 @@ func TestSenderTriesAgain(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("it is late for ever")
 		}
+	}
+}
+
+// TestSenderTriesAtOnce: a broker that has just come back, so that the connection to its former life breaks, is not late.
+func TestSenderTriesAtOnce(t *testing.T) {
+	l := &listener{fails: 1}
+	c := speaker(t, l)
+	s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
+	c.cfg.Clock = nil // which nobody is to wait for
+	m := s.send(update(1))
+	awaitDone(t, m)
+	if fmt.Sprint(l.heard) != "[update 1]" || m.err != nil || l.tries != 2 {
+		t.Errorf("heard %v, %v after %d tries", l.heard, m.err, l.tries)
 	}
 }
 
