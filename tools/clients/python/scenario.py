@@ -163,6 +163,7 @@ def aiokafka(bootstrap, replicas, suffix):
 async def aiokafka_steps(bootstrap, replicas, suffix):
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
     from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+    from aiokafka.errors import KafkaConnectionError
 
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
@@ -191,7 +192,16 @@ async def aiokafka_steps(bootstrap, replicas, suffix):
     for codec in (None, "gzip", "snappy", "lz4", "zstd"):
         name = codec or "none"
         topic, group = "aiokafka-" + name + suffix, "aiokafka-group-" + name + suffix
-        await admin.create_topics([NewTopic(topic, PARTITIONS, replicas)])
+        deadline = time.time() + 30
+        while True:  # its administrator's client asks one broker once
+            try:
+                await admin.create_topics([NewTopic(topic, PARTITIONS, replicas)])
+                break
+            except KafkaConnectionError as e:
+                if time.time() > deadline:
+                    raise
+                print("again after", type(e).__name__, e)
+                await asyncio.sleep(0.1)
         await produce(topic, codec, 0, RECORDS)
         check(await group_read(topic, group, RECORDS), 0, RECORDS)
         await produce(topic, codec, RECORDS, MORE)
