@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -24,6 +26,7 @@ func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 // shell reads commands, a line each, and runs them in one session. A command that fails is told of; without a
 // terminal the first failure is the shell's own, after all lines were done.
 func (f *zkFlags) shell(cmd *cobra.Command) error {
+	cmd.SetOut(&lineWriter{w: cmd.OutOrStdout()})
 	if err := f.connect(cmd.Context(), cmd); err != nil {
 		return err
 	}
@@ -58,6 +61,18 @@ func (f *zkFlags) shell(cmd *cobra.Command) error {
 		return err
 	}
 	return first
+}
+
+// lineWriter lets commands and events print, whole lines each, without getting into each other's.
+type lineWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lineWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
 }
 
 // connect begins the shell's session.

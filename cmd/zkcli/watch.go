@@ -25,8 +25,6 @@ func (t *Tool) printLater(e zkclient.Event) {
 	if e.Type == zkclient.SessionLost || t.silent.Load() {
 		return
 	}
-	t.printed.Lock()
-	defer t.printed.Unlock()
 	_ = writeEvent(t.opened, e) // as when nobody reads any more
 }
 
@@ -47,8 +45,6 @@ func (t *Tool) printEvent(e zkclient.Event) error {
 	if e.Type == zkclient.SessionLost {
 		return zkclient.ErrSessionExpired
 	}
-	t.printed.Lock()
-	defer t.printed.Unlock()
 	return writeEvent(t.o, e)
 }
 

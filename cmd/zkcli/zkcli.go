@@ -12,7 +12,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,18 +26,18 @@ type Options struct {
 	Auth    []string      // scheme:credentials, digest:user:password
 	JSON    bool
 	Out     io.Writer
-	// Shell has watches print what comes beside the commands that follow, instead of waiting for it.
+	// Shell has watches print what comes beside the commands that follow, instead of waiting for it: a line at a time,
+	// from another goroutine, to Out.
 	Shell bool
 }
 
 // Tool is a session with a coordinator. Its methods are the commands.
 type Tool struct {
-	zk      *zkclient.Client
-	o       Options
-	printed sync.Mutex  // held for a line: a shell's events come at any time
-	silent  atomic.Bool // they are not printed
-	opened  Options     // as they were at first, for events
-	told    chan struct{}
+	zk     *zkclient.Client
+	o      Options
+	silent atomic.Bool   // a shell's events are not printed
+	opened Options       // as they were at first, for events
+	told   chan struct{} // closed when all events have been told of
 }
 
 // Open connects. The caller closes the tool.
@@ -109,18 +108,12 @@ func (t *Tool) within(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 func (t *Tool) line(format string, args ...any) error {
-	t.printed.Lock()
-	defer t.printed.Unlock()
 	_, err := fmt.Fprintf(t.o.Out, format+"\n", args...)
 	return err
 }
 
 // emit prints a value as a line of JSON.
-func (t *Tool) emit(v any) error {
-	t.printed.Lock()
-	defer t.printed.Unlock()
-	return json.NewEncoder(t.o.Out).Encode(v)
-}
+func (t *Tool) emit(v any) error { return json.NewEncoder(t.o.Out).Encode(v) }
 
 // clean makes a path of what was typed: a trailing slash does no harm.
 func clean(p string) string {
