@@ -38,13 +38,21 @@ func (l *local) fence(to cluster.Broker, h controller.Header) error {
 	return nil
 }
 
+// prepare reads the settings of topics before a word is carried out: a coordinator that does not answer must not hold up
+// other words. What is known of fresh topics is of earlier ones of the same name.
+func (l *local) prepare(ctx context.Context, to cluster.Broker, h controller.Header, topics, fresh []string) error {
+	l.mu.Lock()
+	err := l.fence(to, h)
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	l.n.configs.forget(fresh)
+	return l.n.ensureConfigs(ctx, topics)
+}
+
 // LeaderAndISR makes this broker leader or follower of what is named.
 func (l *local) LeaderAndISR(ctx context.Context, to cluster.Broker, r controller.LeaderAndISR) ([]error, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.fence(to, r.Header); err != nil {
-		return nil, err
-	}
 	n := l.n
 	var topics, fresh []string
 	for i := range r.Partitions {
@@ -57,7 +65,14 @@ func (l *local) LeaderAndISR(ctx context.Context, to cluster.Broker, r controlle
 			fresh = append(fresh, p.TP.Topic)
 		}
 	}
-	n.configs.forget(fresh)
+	if err := l.prepare(ctx, to, r.Header, topics, fresh); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.fence(to, r.Header); err != nil {
+		return nil, err
+	}
 	if err := n.ensureConfigs(ctx, topics); err != nil {
 		return nil, err
 	}
@@ -191,11 +206,6 @@ func (l *local) StopReplica(_ context.Context, to cluster.Broker, r controller.S
 
 // UpdateMetadata makes the next image.
 func (l *local) UpdateMetadata(ctx context.Context, to cluster.Broker, r controller.UpdateMetadata) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.fence(to, r.Header); err != nil {
-		return err
-	}
 	n := l.n
 	var topics, deleted []string
 	for _, t := range r.Update.Topics {
@@ -205,7 +215,14 @@ func (l *local) UpdateMetadata(ctx context.Context, to cluster.Broker, r control
 			topics = append(topics, t.Name)
 		}
 	}
-	n.configs.forget(deleted)
+	if err := l.prepare(ctx, to, r.Header, topics, deleted); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.fence(to, r.Header); err != nil {
+		return err
+	}
 	if r.Update.Full {
 		n.configs.keep(topics)
 	}

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -120,6 +121,7 @@ type Node struct {
 	flags   atomic.Uint32
 	started atomic.Bool
 	ended   chan struct{}
+	asking  sync.WaitGroup // the proposer
 }
 
 // Connect opens a session, refuses a chroot in which foreign brokers live (*cluster.ForeignError), makes
@@ -251,7 +253,7 @@ func (n *Node) Start(ctx context.Context, s *store.Store, endpoints []cluster.En
 	n.ids = txn.New(n.control)
 	n.started.Store(true)
 	go n.run()
-	go n.proposer.run()
+	n.asking.Go(n.proposer.run)
 	n.raise(configNews)
 	return n.control.Session(ctx, zk)
 }
@@ -284,6 +286,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	n.end()
 	if n.started.Load() {
 		<-n.ended
+		n.asking.Wait()
 		n.control.Stop()
 		n.ids.Close()
 	}
