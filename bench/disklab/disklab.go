@@ -16,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"slices"
 	"time"
 
 	"platter/bench/iobench"
@@ -168,6 +170,9 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if o.Model != nil {
 		t, err = newModelTarget(o)
 	} else {
+		// A call that waits for the disk holds one of the runtime's processors for a moment: with as few as a small machine has, many
+		// at once would be limited by them, and not by the disk.
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), slices.Max(allDepths))))
 		t, err = newRealTarget(o)
 	}
 	if err != nil {
