@@ -164,12 +164,21 @@ const (
 
 var kindNames = [...]string{"memory", "flash", "slow or throttled", "several spinning disks", "one spinning disk"}
 
+// typical is how many operations a second would be done if each took what half of them take: what a busy machine adds to a few
+// tells nothing of the disk.
+func (c *Cell) typical() float64 {
+	if c.P50 <= 0 {
+		return c.OpsPerSec
+	}
+	return 1e6 / c.P50
+}
+
 // behaves judges by one read of 4 KiB at a time at random, and by how much more 32 at once are; gain is 0 where that was not measured.
 func (r *Result) behaves(one *Cell) (k kind, gain float64) {
 	if many := r.device(Read, Random, small, 32); many != nil && one.Group == Device {
-		gain = many.OpsPerSec / one.OpsPerSec
+		gain = many.OpsPerSec / one.typical()
 	}
-	switch ops := one.OpsPerSec; {
+	switch ops := one.typical(); {
 	case ops >= memoryOps:
 		return asMemory, gain
 	case ops >= flashOps:
