@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"platter/coord/cluster"
 	"platter/coord/zkclient"
 	"platter/engine/store"
 	"platter/io/clock"
@@ -129,6 +130,7 @@ type Controller struct {
 	answers   []answer    // of brokers, that the driver has not read
 
 	active  atomic.Bool
+	over    atomic.Bool  // it has resigned
 	waiting atomic.Int64 // requests that the driver has not taken
 	unsent  atomic.Int64 // messages that brokers have not taken
 	raised  atomic.Int64 // when the oldest news that the driver has not seen came, in Unix microseconds; 0: there is none
@@ -203,6 +205,21 @@ func (c *Controller) Active() bool { return c.active.Load() }
 // Waiting is how many requests wait for the driver, and how many messages for brokers that have not taken them.
 func (c *Controller) Waiting() (requests, messages int) {
 	return int(c.waiting.Load()), int(c.unsent.Load())
+}
+
+// Resign gives the controllership up, for good: for a broker that is about to stop, so that another is the controller before
+// this one is gone. ErrNotController: it was not the controller; another error: it is still.
+func (c *Controller) Resign(ctx context.Context) error {
+	c.over.Store(true)
+	return c.do(ctx, func(t *term) error {
+		if _, err := t.multi(zkclient.DeleteOp(cluster.ControllerPath, -1)); err != nil {
+			t.unknown(err)
+			return err
+		}
+		t.c.active.Store(false)
+		t.depose()
+		return nil
+	})
 }
 
 // Stop ends the driver. The session is the caller's to close.

@@ -17,6 +17,9 @@ func (c *Controller) elect(t *term, w *watches) (*term, error) {
 	for {
 		p, stat, err := w.get(controllerNews, cluster.ControllerPath)
 		switch {
+		case errors.Is(err, zkclient.ErrNoNode) && c.over.Load():
+			c.hush(nil)
+			return nil, nil // for the others
 		case errors.Is(err, zkclient.ErrNoNode):
 			if t, err = c.race(w); err == nil || !lostRace(err) {
 				return t, err

@@ -99,6 +99,7 @@ func (n *Node) HandOver(ctx context.Context) error {
 	if !n.cfg.Shutdown.Enabled || n.peers == nil || len(n.Image().Brokers) < 2 {
 		return nil
 	}
+	n.resign(ctx)
 	for try := 0; ; try++ {
 		remaining, err := n.handOver(ctx)
 		switch {
@@ -121,6 +122,33 @@ func (n *Node) HandOver(ctx context.Context) error {
 		}
 	}
 }
+
+// resign lets another broker be the controller, and waits until it is, for a while.
+func (n *Node) resign(ctx context.Context) {
+	if !n.control.Active() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, resignTimeout)
+	defer cancel()
+	if err := n.control.Resign(ctx); err != nil {
+		n.log("this broker stays the controller until it stops", "err", err)
+		return
+	}
+	for {
+		img := n.Image()
+		if _, live := img.Broker(img.ControllerID); live && img.ControllerID != n.id {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.cfg.Clock.After(controllerPoll):
+		}
+	}
+}
+
+// resignTimeout bounds the wait for the next controller.
+const resignTimeout = 2 * time.Second
 
 // linger goes on serving for a while: clients that ask this broker are told who leads and coordinates now, instead of
 // losing their connections without a word.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"syscall"
 	"testing"
 	"time"
@@ -170,6 +171,46 @@ func TestStoppingBrokerSaysWhoLeads(t *testing.T) {
 		break
 	}
 	if err := c.Brokers[leader].Wait(60 * time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStoppingControllerGivesUpFirst: when a controller that was told to stop takes no more connections, all others name
+// another one already.
+func TestStoppingControllerGivesUpFirst(t *testing.T) {
+	bin := proc.Binary(t)
+	c := New(t, bin, 3, StartCoordinator(t, bin).Addr(), nil)
+	c.Start()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers[0].Addr(), c.Brokers[1].Addr(), c.Brokers[2].Addr()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	first := int(whoControls(t, cl, 3))
+	c.Brokers[first].Signal(syscall.SIGTERM)
+	for {
+		conn, err := net.Dial("tcp", c.Brokers[first].Addr())
+		if err != nil {
+			break
+		}
+		conn.Close()
+		time.Sleep(time.Millisecond)
+	}
+	for id := range 3 {
+		if id == first {
+			continue
+		}
+		req := kmsg.NewPtrMetadataRequest()
+		req.Topics = []kmsg.MetadataRequestTopic{}
+		resp, err := cl.Broker(id).Request(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := resp.(*kmsg.MetadataResponse).ControllerID; now < 0 || now == int32(first) {
+			t.Errorf("broker %d names %d as the controller, which is gone (%d was)", id, now, first)
+		}
+	}
+	if err := c.Brokers[first].Wait(60 * time.Second); err != nil {
 		t.Error(err)
 	}
 }
