@@ -17,9 +17,23 @@ CompressionCodecs[CompressionTypes.ZSTD] = () => ({
 const kafka = new Kafka({ clientId: 'matrix', brokers, logLevel: logLevel.ERROR })
 const admin = kafka.admin()
 
+// again does step, and does it anew after an error that kafkajs itself calls retriable: it retries a send, and a consumer
+// that runs, but not all of what comes before.
+async function again(step) {
+  for (const until = Date.now() + 60000; ;) {
+    try {
+      return await step()
+    } catch (e) {
+      if (!e.retriable || Date.now() > until) throw e
+      console.log('again after', e.message)
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+  }
+}
+
 async function produce(topic, compression, first, count) {
   const producer = kafka.producer({ idempotent: true })
-  await producer.connect()
+  await again(() => producer.connect())
   const messages = Array.from({ length: count }, (_, i) => {
     const r = record(first + i)
     return { key: r.key, value: r.value, partition: r.partition, timestamp: String(r.timestamp), headers: { h: '1' } }
@@ -32,18 +46,17 @@ const had = new Set() // what groups have read before: their last commits may no
 
 // groupRead reads as a group's only member. A commit that goes to who was the coordinator fails; eachMessage is called
 // again some times, then the consumer is started anew, all by kafkajs.
-function groupRead(topic, groupId, count) {
+function groupRead(topic, groupId, count, got) {
   return new Promise((resolve, reject) => {
     const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 200 })
-    const got = []
     const late = setTimeout(() => reject(new Error(`only ${got.length} of ${count} records`)), 180000)
     const done = async () => {
       clearTimeout(late)
       await consumer.disconnect().catch((e) => console.log('again after', e.message)) // it tells the former coordinator
       resolve(got)
     }
-    consumer.connect()
-      .then(() => consumer.subscribe({ topic, fromBeginning: true }))
+    again(() => consumer.connect())
+      .then(() => again(() => consumer.subscribe({ topic, fromBeginning: true })))
       .then(() => consumer.run({
         autoCommit: false,
         eachMessage: async ({ partition, message }) => {
@@ -55,7 +68,10 @@ function groupRead(topic, groupId, count) {
           await consumer.commitOffsets([{ topic, partition, offset: String(Number(message.offset) + 1) }])
           if (got.length === count) setImmediate(done)
         },
-      })).catch(reject)
+      })).catch((e) => {
+        clearTimeout(late)
+        consumer.disconnect().catch(() => {}).then(() => reject(e))
+      })
   })
 }
 
@@ -64,8 +80,8 @@ function seekTo(topic, groupId, offset) {
   return new Promise((resolve, reject) => {
     const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 200 })
     let first
-    consumer.connect()
-      .then(() => consumer.subscribe({ topic, fromBeginning: true }))
+    again(() => consumer.connect())
+      .then(() => again(() => consumer.subscribe({ topic, fromBeginning: true })))
       .then(() => consumer.run({
         autoCommit: false,
         eachMessage: async ({ partition, message }) => {
@@ -78,20 +94,22 @@ function seekTo(topic, groupId, offset) {
   })
 }
 
-await admin.connect()
+await again(() => admin.connect())
 for (const [name, compression] of [
   ['none', CompressionTypes.None], ['gzip', CompressionTypes.GZIP], ['snappy', CompressionTypes.Snappy],
   ['zstd', CompressionTypes.ZSTD],
 ]) {
   const topic = `kafkajs-${name}${suffix}`
-  await admin.createTopics({ topics: [{ topic, numPartitions: partitions, replicationFactor: replicas }] })
+  await again(() => admin.createTopics({ topics: [{ topic, numPartitions: partitions, replicationFactor: replicas }] }))
   await produce(topic, compression, 0, records)
-  check(await groupRead(topic, `kafkajs-group-${name}${suffix}`, records), 0, records)
+  const first = []
+  const then = []
+  check(await again(() => groupRead(topic, `kafkajs-group-${name}${suffix}`, records, first)), 0, records)
   await produce(topic, compression, records, more)
-  check(await groupRead(topic, `kafkajs-group-${name}${suffix}`, more), records, more)
-  const first = await seekTo(topic, `kafkajs-seek-${name}${suffix}`, 350 / partitions)
-  want(first === 350 / partitions, `seek to ${350 / partitions} gave ${first}`)
-  const at = await admin.fetchTopicOffsetsByTimestamp(topic, startMs + 1000 * 7 - 1)
+  check(await again(() => groupRead(topic, `kafkajs-group-${name}${suffix}`, more, then)), records, more)
+  const sought = await again(() => seekTo(topic, `kafkajs-seek-${name}${suffix}`, 350 / partitions))
+  want(sought === 350 / partitions, `seek to ${350 / partitions} gave ${sought}`)
+  const at = await again(() => admin.fetchTopicOffsetsByTimestamp(topic, startMs + 1000 * 7 - 1))
   want(at.find((p) => p.partition === 1).offset === '3', `the time look-up gave ${JSON.stringify(at)}`)
   console.log('ok', name)
 }

@@ -105,7 +105,7 @@ def confluent(bootstrap, replicas, suffix):
 def kafka_python(bootstrap, replicas, suffix):
     from kafka import KafkaConsumer, KafkaProducer, TopicPartition
     from kafka.admin import KafkaAdminClient, NewTopic
-    from kafka.errors import KafkaConnectionError, TopicAlreadyExistsError
+    from kafka.errors import KafkaError, TopicAlreadyExistsError
 
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
 
@@ -136,8 +136,8 @@ def kafka_python(bootstrap, replicas, suffix):
     for codec in (None, "gzip", "snappy", "lz4", "zstd"):
         name = codec or "none"
         topic, group = "kafka-python-" + name + suffix, "kafka-python-group-" + name + suffix
-        # Its administrator's client asks the controller once, over a connection that may just have ended.
-        again(lambda: admin.create_topics([NewTopic(topic, PARTITIONS, replicas)]), KafkaConnectionError, TopicAlreadyExistsError)
+        # Its administrator's client asks the controller once, which may just have stopped.
+        again(lambda: admin.create_topics([NewTopic(topic, PARTITIONS, replicas)]), KafkaError, TopicAlreadyExistsError)
         produce(topic, codec, 0, RECORDS)
         check(group_read(topic, group, RECORDS), 0, RECORDS)
         produce(topic, codec, RECORDS, MORE)
@@ -163,7 +163,7 @@ def aiokafka(bootstrap, replicas, suffix):
 async def aiokafka_steps(bootstrap, replicas, suffix):
     from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
     from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-    from aiokafka.errors import KafkaConnectionError
+    from aiokafka.errors import KafkaError
 
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
     await admin.start()
@@ -197,7 +197,7 @@ async def aiokafka_steps(bootstrap, replicas, suffix):
             try:
                 await admin.create_topics([NewTopic(topic, PARTITIONS, replicas)])
                 break
-            except KafkaConnectionError as e:
+            except KafkaError as e:
                 if time.time() > deadline:
                     raise
                 print("again after", type(e).__name__, e)
