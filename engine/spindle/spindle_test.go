@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"platter/io/clock"
 	"platter/io/disk"
@@ -135,7 +136,7 @@ func (f *cachedFile) WriteV(bufs [][]byte, pos int64) (int64, error) {
 }
 
 // bench is a Set over a cachedFS with one data directory.
-func newBench(t *testing.T, change func(*Params)) (*Set, *cachedFS, string) {
+func newBench(t *testing.T, change func(*Params), other ...clock.Clock) (*Set, *cachedFS, string) {
 	t.Helper()
 	c := newCachedFS()
 	dir := filepath.FromSlash("/data")
@@ -147,7 +148,7 @@ func newBench(t *testing.T, change func(*Params)) (*Set, *cachedFS, string) {
 	if change != nil {
 		change(&p)
 	}
-	s := New(c, clock.Real{}, []Dir{{Path: dir, Device: "sda", Params: p}})
+	s := New(c, append(other, clock.Real{})[0], []Dir{{Path: dir, Device: "sda", Params: p}})
 	t.Cleanup(s.Close)
 	return s, c, dir
 }
@@ -200,8 +201,28 @@ func TestColdReadersTakeTurns(t *testing.T) {
 	t.Run("by buffers", func(t *testing.T) { coldReaders(t, true) })
 }
 
-func coldReaders(t *testing.T, buffers bool) {
-	s, c, dir := newBench(t, func(p *Params) { p.Buffers = buffers })
+// TestColdReadersOfAWrongClock: readers that wait for their turn do not wait for what the machine's clock is set to.
+func TestColdReadersOfAWrongClock(t *testing.T) {
+	k := clock.NewSkewed(clock.Real{}, 0, 1)
+	over := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			case <-time.After(time.Millisecond):
+				k.Jump(-time.Hour)
+			}
+		}
+	})
+	coldReaders(t, false, k)
+	close(over)
+	all.Wait()
+}
+
+func coldReaders(t *testing.T, buffers bool, other ...clock.Clock) {
+	s, c, dir := newBench(t, func(p *Params) { p.Buffers = buffers }, other...)
 	const readers, size = 4, 9*mib + 777
 	want := map[string][]byte{}
 	for i := range readers {

@@ -9,7 +9,6 @@ import (
 
 	"platter/engine/commitlog"
 	"platter/engine/store"
-	"platter/io/clock"
 	"platter/net/frame"
 	"platter/net/wire"
 	"platter/replication/core"
@@ -81,7 +80,7 @@ func (h *Handler) fetch(c call) (*frame.Reply, error) {
 	}
 	f.resp.Reset()
 	var code Code
-	if f.session, f.fresh, code = h.sessions.open(c, f.req, h.Clock.NowMs()); code != None {
+	if f.session, f.fresh, code = h.sessions.open(c, f.req, h.elapsedMs()); code != None {
 		f.resp.ErrorCode = h.count(c, code)
 		return f.reply(), nil
 	}
@@ -245,7 +244,7 @@ func (f *fetch) note(part *fetchPart) {
 	}
 	part.err = part.from.FollowerFetched(core.Fetch{
 		Broker: f.req.ReplicaID, BrokerEpoch: f.req.ReplicaEpoch, LeaderEpoch: part.state.LeaderEpoch,
-		Offset: part.q.FetchOffset, Durable: part.q.FetchOffset, LogStart: part.q.LogStartOffset, NowMs: clock.ElapsedMs(f.h.Clock),
+		Offset: part.q.FetchOffset, Durable: part.q.FetchOffset, LogStart: part.q.LogStartOffset, NowMs: f.h.elapsedMs(),
 	})
 	if part.err == nil {
 		part.state, part.err = part.from.State(part.q.CurrentLeaderEpoch) // the high watermark may have moved by it

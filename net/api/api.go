@@ -134,6 +134,9 @@ type Handler struct {
 	joinOnce sync.Once
 }
 
+// elapsedMs is the time by which sessions and followers are judged, the same as the host's (clock.Elapsed).
+func (h *Handler) elapsedMs() int64 { return clock.ElapsedMs(h.Clock) }
+
 // New returns a handler over the broker's parts. It holds most requests back until Joined.
 func New(d Deps) *Handler {
 	if d.Log == nil {

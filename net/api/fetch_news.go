@@ -3,7 +3,6 @@ package api
 import (
 	"time"
 
-	"platter/io/clock"
 	"platter/net/wire"
 )
 
@@ -113,7 +112,7 @@ func (f *fetch) begin() {
 		}
 	}
 	ss.count = len(ss.at)
-	if f.h.sessions.make(ss, clock.ElapsedMs(f.h.Clock)) {
+	if f.h.sessions.make(ss, f.h.elapsedMs()) {
 		f.resp.SessionID = ss.id
 	}
 }
