@@ -15,6 +15,7 @@ import (
 	"platter/io/clock"
 	"platter/io/disk"
 	"platter/io/memdisk"
+	rcore "platter/replication/core"
 )
 
 // TestPartitionOf: the hash is Java's, over UTF-16.
@@ -91,6 +92,45 @@ func TestLeadershipGoes(t *testing.T) {
 
 // TestPeerGone: a member whose connection ends while it waits does not hold the group up for longer than
 // its session.
+// TestUncommittedOffsets: a new leader tells nobody of an offset that is not committed in the log: the next leader may not
+// have it.
+func TestUncommittedOffsets(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	b.find("g")
+	must(t, b.commit("g", "t", 5))
+	b.isr = []int32{1, 2} // the follower has not fetched
+	b.lead()
+	b.ready()
+	p := PartitionOf("g", partitions)
+	r, err := b.host.Replica(store.TP{Topic: Topic, Partition: p})
+	must(t, err)
+	before, _ := r.State(-1)
+	done := make(chan error, 1)
+	go func() { done <- b.commit("g", "t", 7) }()
+	eventually(t, "the offset is in the log", func() bool { st, _ := r.State(-1); return st.LogEnd > before.LogEnd })
+	b.lead()
+	if err := <-done; err == nil {
+		t.Error("an offset that the follower does not have was acknowledged")
+	}
+	time.Sleep(50 * time.Millisecond) // a chance to go wrong
+	if s, err := b.co.shard(p); err == nil && s.ready() {
+		t.Error("groups are served that are not committed")
+	}
+	st, _ := r.State(-1)
+	must(t, r.FollowerFetched(rcore.Fetch{Broker: 2, LeaderEpoch: st.LeaderEpoch, Offset: st.LogEnd, Durable: st.LogEnd}))
+	eventually(t, "it is served", func() bool { s, err := b.co.shard(p); return err == nil && s.ready() })
+	b.wantOffset("g", "t", 7)
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for begin := time.Now(); !ok(); time.Sleep(time.Millisecond) {
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("not in a minute: %s", what)
+		}
+	}
+}
+
 func TestPeerGone(t *testing.T) {
 	v := virtual()
 	b := newBroker(t, v, nil)

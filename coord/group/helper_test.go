@@ -28,6 +28,7 @@ type broker struct {
 	store *store.Store
 	co    *Coordinator
 	epoch int32
+	isr   []int32 // nil: the leader alone
 	set   map[string]string
 }
 
@@ -102,11 +103,15 @@ func (b *broker) roles(leader int32) {
 	id := store.UUID{1}
 	t := &cluster.Topic{Name: Topic, ID: id, Partitions: make([]cluster.Partition, partitions)}
 	var states []host.PartitionState
+	isr := b.isr
+	if isr == nil {
+		isr = []int32{leader}
+	}
 	for p := range int32(partitions) {
 		t.Partitions[p] = cluster.Partition{Leader: leader, LeaderEpoch: b.epoch, Replicas: []int32{1}, ISR: []int32{1}}
 		states = append(states, host.PartitionState{
 			TP: store.TP{Topic: Topic, Partition: p}, TopicID: id, Leader: leader, LeaderEpoch: b.epoch, PartitionEpoch: b.epoch,
-			ISR: []int32{leader}, Replicas: []int32{1, 2}, MinISR: 1, Config: b.logConfig(),
+			ISR: isr, Replicas: []int32{1, 2}, MinISR: 1, Config: b.logConfig(),
 		})
 	}
 	for _, err := range b.host.Apply(states) {

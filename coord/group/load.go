@@ -95,8 +95,36 @@ func (l *loading) read() error {
 		}
 		at = next
 	}
-	return nil
+	return l.awaitCommitted(r, end)
 }
+
+// awaitCommitted waits until what was read is committed: another leader may not have the end of it, and an offset that
+// somebody was told would go back. An in-sync set that is too small to commit anything is not waited for.
+func (l *loading) awaitCommitted(r *replica.Replica, end int64) error {
+	w := replica.NewWaiter()
+	r.Watch(w)
+	defer r.Unwatch(w)
+	for !l.s.isStopped() {
+		st, err := r.State(-1)
+		if err != nil {
+			return err
+		}
+		if st.LeaderEpoch != l.s.epoch {
+			return errStopped
+		}
+		if is, leads := r.Leadership(); st.HighWatermark >= end || leads && is.ISR < is.MinISR {
+			return nil
+		}
+		select {
+		case <-w.C:
+		case <-l.s.c.cfg.Clock.After(commitLook):
+		}
+	}
+	return errStopped
+}
+
+// commitLook is how often it is looked whether the shard has been stopped.
+const commitLook = 100 * time.Millisecond
 
 // skipBad is the first readable offset behind a bad range.
 func skipBad(r *replica.Replica, at int64) (next int64, ok bool) {
