@@ -151,7 +151,7 @@ func adviseColdRun(r *Result) *Advice {
 	if one == nil || seq == nil {
 		return nil
 	}
-	there := max(0, 1/one.OpsPerSec-small/seq.BytesPerSec)
+	there := max(0, 1/one.typical()-small/seq.BytesPerSec)
 	want := 9 * there * seq.BytesPerSec
 	run := int64(1) << int(math.Round(math.Log2(math.Max(want, coldRunMin))))
 	run = min(max(run, coldRunMin), coldRunMax)
