@@ -29,7 +29,7 @@ func newLed(t *testing.T, n int) led {
 	for i := range all {
 		l, err := s.Create(store.TP{Topic: "t", Partition: int32(i)}, store.UUID{1}, commitlog.DefaultConfig())
 		must(t, err)
-		all[i] = replica.New(replica.Config{Self: 1, TopicID: store.UUID{1}, Log: l, MinISR: 1})
+		all[i] = replica.New(replica.Config{Self: 1, TopicID: store.UUID{1}, Log: l, MinISR: 1, LagTimeMaxMs: 1000})
 		must(t, all[i].Assign(core.Assignment{Leader: 1, ISR: []int32{1, 2, 3}, Replicas: []int32{1, 2, 3}}, 0))
 	}
 	return all
@@ -141,4 +141,29 @@ func TestEachAppendWakes(t *testing.T) {
 		p.nc.Close()
 	}
 	followers.Wait()
+}
+
+// TestSilentFollower: a follower whose session goes silent lags from its last fetch on, by the clock by which that is judged.
+func TestSilentFollower(t *testing.T) {
+	all := newLed(t, 1)
+	p := startFollower(t, all).dial()
+	fetch := func(req *kmsg.FetchRequest) *kmsg.FetchResponse {
+		req.ReplicaID, req.MaxWaitMillis = 2, 0
+		return ask[*kmsg.FetchResponse](p, 12, req)
+	}
+	id := fetch(sessionFetch(0, 0, 0)).SessionID
+	for epoch := range int32(3) {
+		fetch(sessionFetch(id, epoch+1))
+	}
+	all[0].Append(&replica.Append{Batches: []batch.Batch{batch.Batch(records(1, "v"))}, Acks: 1, Done: func(commitlog.Appended) {}})
+	all[0].Tick(clock.ElapsedMs(clock.Real{}) + 1500)
+	want, proposed := all[0].Proposal()
+	if !proposed {
+		t.Fatal("it does not lag")
+	}
+	for _, m := range want.ISR {
+		if m.Broker == 2 {
+			t.Errorf("it stays in the in-sync set: %+v", want)
+		}
+	}
 }
