@@ -71,8 +71,13 @@ func (k *kafkaGo) write(codec kafka.Compression, first, count int) {
 
 func (k *kafkaGo) group(count int) []seen {
 	k.t.Helper()
+	session := 30 * time.Second // its default
+	if rolled() {
+		session = shortSession
+	}
 	r := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: k.addr, Topic: k.topic, GroupID: "g-" + k.topic, StartOffset: kafka.FirstOffset, MaxWait: 100 * time.Millisecond,
+		SessionTimeout: session,
 	})
 	defer r.Close()
 	var got []seen
