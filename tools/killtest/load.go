@@ -167,7 +167,7 @@ func ReadAll(ctx context.Context, addr, topic string) ([]history.Record, error) 
 		return nil, err
 	}
 	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, topic)
+	ends, err := endsOf(ctx, kadm.NewClient(cl), topic)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +189,24 @@ func ReadAll(ctx context.Context, addr, topic string) ([]history.Record, error) 
 		}
 	}
 	return out, nil
+}
+
+// endsOf asks until every partition's leader says where it ends: one that has just begun to lead does not know it yet.
+func endsOf(ctx context.Context, adm *kadm.Client, topic string) (kadm.ListedOffsets, error) {
+	for {
+		ends, err := adm.ListEndOffsets(ctx, topic)
+		if err == nil {
+			err = ends.Error()
+		}
+		if err == nil {
+			return ends, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("where %s ends: %w", topic, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 func decode(r *kgo.Record) (history.Record, error) {
