@@ -57,7 +57,7 @@ func parseMaps(lines *bufio.Scanner) (all []mapping) {
 			}
 			m.file = f[3] + " " + f[4]
 			all = append(all, m)
-		} else if len(all) > 0 && (f[0] == "Anonymous:" || f[0] == "Private_Dirty:") && f[1] != "0" {
+		} else if len(all) > 0 && f[0] == "Anonymous:" && f[1] != "0" {
 			all[len(all)-1].private = true
 		}
 	}

@@ -33,7 +33,7 @@ func TestForgetStart(t *testing.T) {
 	}
 	ForgetStart()
 	all := parseMaps(bufio.NewScanner(strings.NewReader("00400000-00401000 r-xp 00000000 fe:01 17 /bin/x y\n" +
-		"Size: 4 kB\nPrivate_Dirty: 0 kB\nAnonymous: 0 kB\n7f00-7f10 r--p 00001000 fe:01 17 /bin/x y\nAnonymous: 4 kB\n")))
+		"Size: 4 kB\nPrivate_Dirty: 4 kB\nAnonymous: 0 kB\n7f00-7f10 r--p 00001000 fe:01 17 /bin/x y\nAnonymous: 4 kB\n")))
 	if len(all) != 2 || all[0].private || !all[1].private || all[0].file != all[1].file || all[0].to != 0x401000 {
 		t.Errorf("%+v", all)
 	}
