@@ -60,6 +60,9 @@ func (c *Core) Assign(a Assignment, nowMs int64) (Work, error) {
 	}
 	newTerm := a.LeaderEpoch > c.a.LeaderEpoch
 	was := c.role
+	// A leader that is given the next epoch, since a follower went away, still has in its log what it appended before:
+	// who waits goes on waiting, as in Kafka. Over a gap between the epochs somebody else may have led.
+	keeps := was == Leader && a.Leader == c.cfg.Self && a.LeaderEpoch <= c.a.LeaderEpoch+1
 	if newTerm || a.PartitionEpoch > c.a.PartitionEpoch {
 		c.proposed = nil // answered, or overtaken; a mere repetition leaves it open
 	}
@@ -74,7 +77,7 @@ func (c *Core) Assign(a Assignment, nowMs int64) (Work, error) {
 	default:
 		c.role = Idle
 	}
-	w := Work{Lost: was == Leader && (newTerm || c.role != Leader)}
+	w := Work{Lost: was == Leader && !keeps}
 	switch {
 	case c.role != Leader:
 		c.peers, c.proposed = nil, nil

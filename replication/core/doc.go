@@ -95,7 +95,8 @@ type Work struct {
 	Lead bool
 	// Follow: this broker begins to follow Leader(): cut the log back by leader epochs, then fetch.
 	Follow bool
-	// Lost: a term as leader ended; whoever waits for the high watermark waits in vain.
+	// Lost: this broker does not lead any more, or others may have led meanwhile; whoever waits for the high watermark
+	// waits in vain.
 	Lost bool
 	// Moved: the high watermark rose, or the in-sync set changed so that waiters may be judged anew.
 	Moved bool

@@ -104,8 +104,6 @@ func (r *Replica) admit(o *op) bool {
 	case !o.all, plantedAck:
 	case r.core.HighWatermark() > o.result.LastOffset:
 		o.result.Err = r.enough()
-	case o.term.isOver():
-		o.result.Err = ErrNotLeader
 	case o.cancelled:
 		o.result.Err = ErrTimeout
 	default:

@@ -47,6 +47,7 @@ func (r *Replica) assign(a core.Assignment, nowMs int64) ([]*op, error) {
 		r.core.Appended(r.ends()) // nobody is appending
 	}
 	w, refused := r.core.Assign(a, nowMs)
+	w.Lost = w.Lost || leads && term == nil
 	ready := r.settle(w)
 	r.view.Store(&view{
 		leader:   a.Leader,

@@ -110,39 +110,62 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTermEnds: who waits for the watermark learns that the term is over; a term ends only when no append is
-// on its way to the log.
+// TestTermEnds: a term ends only when no append is on its way to the log; who waits for the watermark waits on while
+// this broker goes on leading, and learns of it when it does not.
 func TestTermEnds(t *testing.T) {
-	l := &fakeLog{}
-	r := leader(t, l, 1, 1, 2)
-	waits, _ := add(r, -1)
-	l.mu.Lock()
-	l.held = true
-	l.mu.Unlock()
-	way, _ := add(r, -1)
-	done := make(chan error)
-	go func() {
-		done <- r.Assign(core.Assignment{Leader: 1, LeaderEpoch: 1, PartitionEpoch: 1, ISR: []int32{1, 2}, Replicas: []int32{1, 2}}, 0)
-	}()
-	for !r.view.Load().term.isOver() {
-		runtime.Gosched()
+	for _, c := range []struct {
+		name       string
+		leader     int32
+		epoch      int32
+		waited     string // the two appends, once the assignment was taken
+		wayThere   string
+		afterFetch [2]string // and once the follower has the first of them in the new term
+	}{
+		{"leads on", 1, 1, "-", "-", [2]string{"0", "-"}},
+		{"another leads", 2, 1, ErrNotLeader.Error(), ErrNotLeader.Error(), [2]string{}},
+		{"another may have led", 1, 2, ErrNotLeader.Error(), ErrNotLeader.Error(), [2]string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := &fakeLog{}
+			r := leader(t, l, 1, 1, 2)
+			waits, _ := add(r, -1)
+			l.mu.Lock()
+			l.held = true
+			l.mu.Unlock()
+			way, _ := add(r, -1)
+			done := make(chan error)
+			go func() {
+				done <- r.Assign(core.Assignment{Leader: c.leader, LeaderEpoch: c.epoch, PartitionEpoch: 1, ISR: []int32{1, 2}, Replicas: []int32{1, 2}}, 0)
+			}()
+			for term := r.view.Load().term; term.enter(); term.leave() {
+				runtime.Gosched()
+			}
+			late, _ := add(r, 1)
+			want(t, "between two terms", late, ErrNotLeader.Error())
+			l.mu.Lock()
+			taken := l.taken
+			l.mu.Unlock()
+			if taken != 0 {
+				t.Error("the epoch began with an append of the former one on its way")
+			}
+			l.release()
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			want(t, "waited", waits, c.waited)
+			want(t, "was on its way", way, c.wayThere)
+			if c.leader != 1 {
+				return
+			}
+			next, _ := add(r, 1)
+			want(t, "in the next term", next, "2")
+			if c.waited == "-" {
+				fetched(t, r, 1)
+				want(t, "waited", waits, c.afterFetch[0])
+				want(t, "was on its way", way, c.afterFetch[1])
+			}
+		})
 	}
-	late, _ := add(r, 1)
-	want(t, "between two terms", late, ErrNotLeader.Error())
-	l.mu.Lock()
-	taken := l.taken
-	l.mu.Unlock()
-	if taken != 0 {
-		t.Error("the epoch began with an append of the former one on its way")
-	}
-	l.release()
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	want(t, "waited", waits, ErrNotLeader.Error())
-	want(t, "was on its way", way, ErrNotLeader.Error())
-	next, _ := add(r, 1)
-	want(t, "in the next term", next, "2")
 }
 
 func TestEpochsAndReads(t *testing.T) {

@@ -30,8 +30,6 @@ func (t *term) leave() {
 	}
 }
 
-func (t *term) isOver() bool { return t.state.Load()&1 != 0 }
-
 // end lets nobody in any more, and waits until all are out. Called once.
 func (t *term) end() {
 	if t.state.Add(1) == 1 {
