@@ -80,8 +80,12 @@ func (w *World) expire(b *broker, epoch int64) {
 	if epoch == 0 || w.zk.registered[b.id] != epoch {
 		return
 	}
-	if w.away { // sessions do not expire while nobody counts
-		w.after(sessionMs, func() { w.expire(b, epoch) })
+	if w.away { // sessions do not expire while nobody counts, and who is heard of afterwards keeps its own
+		w.after(sessionMs, func() {
+			if !b.up || b.epoch != epoch || w.noCoordinator(b) {
+				w.expire(b, epoch)
+			}
+		})
 		return
 	}
 	w.logf("session of broker %d expires", b.id)
