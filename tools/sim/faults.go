@@ -123,6 +123,11 @@ func (w *World) safeWithout(b *broker) bool {
 
 func (w *World) othersHave(b *broker, tp store.TP) bool {
 	s := w.zk.states[tp]
+	if r := b.replicas[tp]; r != nil {
+		if _, open := r.Proposal(); open {
+			return false // it may be on its way to be the only one
+		}
+	}
 	for _, id := range s.ISR {
 		o := w.brokers[id]
 		if int(id) != b.id && o.up && !w.noCoordinator(o) && w.zk.registered[int(id)] == o.epoch && o.epoch != 0 && s.Mzxid > o.epoch {
