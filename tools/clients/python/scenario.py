@@ -107,7 +107,13 @@ def kafka_python(bootstrap, replicas, suffix):
     from kafka.admin import KafkaAdminClient, NewTopic
     from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+
+    def create(topic):
+        admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+        try:
+            admin.create_topics([NewTopic(topic, PARTITIONS, replicas)])
+        finally:
+            admin.close()
 
     def consumer(group):
         return KafkaConsumer(bootstrap_servers=bootstrap, group_id=group, auto_offset_reset="earliest", enable_auto_commit=False, **session("session_timeout_ms", replicas))
@@ -136,8 +142,8 @@ def kafka_python(bootstrap, replicas, suffix):
     for codec in (None, "gzip", "snappy", "lz4", "zstd"):
         name = codec or "none"
         topic, group = "kafka-python-" + name + suffix, "kafka-python-group-" + name + suffix
-        # Its administrator's client asks the controller once, which may just have stopped.
-        again(lambda: admin.create_topics([NewTopic(topic, PARTITIONS, replicas)]), KafkaError, TopicAlreadyExistsError)
+        # Its administrator's client asks the controller once, which may just have stopped, and goes on asking that one.
+        again(lambda: create(topic), KafkaError, TopicAlreadyExistsError)
         produce(topic, codec, 0, RECORDS)
         check(group_read(topic, group, RECORDS), 0, RECORDS)
         produce(topic, codec, RECORDS, MORE)
@@ -153,7 +159,6 @@ def kafka_python(bootstrap, replicas, suffix):
         want(at == 3, "the time look-up gave %d" % at)
         c.close()
         print("ok", name)
-    admin.close()
 
 
 def aiokafka(bootstrap, replicas, suffix):
