@@ -464,6 +464,9 @@ func (m *machine) endSession() {
 		if errors.Is(err, zkclient.ErrSessionExpired) {
 			return
 		}
+		if errors.Is(err, zkclient.ErrConnectionLoss) {
+			continue // the broker was quicker
+		}
 		coordtest.Must(m.t, err)
 		if thief.Close() == nil {
 			return

@@ -44,12 +44,9 @@ func TestKilled(t *testing.T) {
 }
 
 // TestCoordinatorKilled: while the coordinator is away data goes on; when it is back the broker takes its session
-// up again, reads what it missed, and topics can be made.
+// up again, reads what it missed, and topics can be made. The one inside: TestKilled.
 func TestCoordinatorKilled(t *testing.T) {
-	overEach(t, longSessionMs, func(t *testing.T, s *site) {
-		if s.outside == nil {
-			t.Skip("the coordinator inside lives and dies with its broker: TestKilled")
-		}
+	over(t, separate, longSessionMs, func(t *testing.T, s *site) {
 		s.Start()
 		s.createTopic("t")
 		s.roundTrip("t", "before")

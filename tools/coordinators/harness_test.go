@@ -95,7 +95,14 @@ type site struct {
 
 // overEach runs a test over every kind.
 func overEach(t *testing.T, sessionMs int, f func(t *testing.T, s *site)) {
-	for _, kind := range []string{proc.Embedded, proc.Alone, proc.ZooKeeper} {
+	over(t, []string{proc.Embedded, proc.Alone, proc.ZooKeeper}, sessionMs, f)
+}
+
+// separate are the coordinators that live and die without the broker.
+var separate = []string{proc.Alone, proc.ZooKeeper}
+
+func over(t *testing.T, kinds []string, sessionMs int, f func(t *testing.T, s *site)) {
+	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) { f(t, prepare(t, kind, sessionMs)) })
 	}
 }
