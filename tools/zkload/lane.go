@@ -69,7 +69,7 @@ func (l *lane) open(addr string) (*rider, error) {
 		return nil, err
 	}
 	r := &rider{lane: l}
-	if err := c.NC.SetDeadline(time.Time{}); err == nil {
+	if err = c.NC.SetDeadline(time.Time{}); err == nil {
 		r.sock, err = l.loop.Take(c.NC, r.ready)
 	}
 	if err != nil {
