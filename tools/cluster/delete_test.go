@@ -8,18 +8,11 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"platter/tools/proc"
 )
 
 // TestDeletedRecordsStayDeleted: once a deletion of records was answered it holds whoever leads next.
 func TestDeletedRecordsStayDeleted(t *testing.T) {
-	bin := proc.Binary(t)
-	c := New(t, bin, 3, StartCoordinator(t, bin).Addr(), nil)
-	c.Start()
-	c.Create("t", 1, 3, nil)
-	adm := c.Admin()
-	c.AwaitWhole(adm, "t")
+	c, adm := threeBrokers(t, "t", 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
 	defer cancel()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.Brokers[0].Addr(), c.Brokers[1].Addr(), c.Brokers[2].Addr()), kgo.DefaultProduceTopic("t"))
@@ -61,12 +54,7 @@ func TestDeletedRecordsStayDeleted(t *testing.T) {
 // TestTopicIsDeletedWhileABrokerIsAway: the deletion is answered at once, and a topic of the same name can be made when the
 // broker is back, for which the request waits.
 func TestTopicIsDeletedWhileABrokerIsAway(t *testing.T) {
-	bin := proc.Binary(t)
-	c := New(t, bin, 3, StartCoordinator(t, bin).Addr(), nil)
-	c.Start()
-	c.Create("t", 2, 3, nil)
-	adm := c.Admin()
-	c.AwaitWhole(adm, "t")
+	c, adm := threeBrokers(t, "t", 2)
 	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
 	defer cancel()
 	c.Brokers[2].Stop()

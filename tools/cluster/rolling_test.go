@@ -122,12 +122,7 @@ func TestTopicsAreCreatedWhileBrokersRestart(t *testing.T) {
 // TestStoppingBrokerSaysWhoLeads: a client that is connected to a broker that stops is told that others lead now,
 // before its connection ends.
 func TestStoppingBrokerSaysWhoLeads(t *testing.T) {
-	bin := proc.Binary(t)
-	c := New(t, bin, 3, StartCoordinator(t, bin).Addr(), nil)
-	c.Start()
-	c.Create("t", 1, 3, nil)
-	adm := c.Admin()
-	c.AwaitWhole(adm, "t")
+	c, adm := threeBrokers(t, "t", 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 120*time.Second)
 	defer cancel()
 	parts, err := Partitions(ctx, adm, "t")

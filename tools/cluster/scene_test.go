@@ -108,6 +108,18 @@ func newScene(t *testing.T, bin string, rnd *rand.Rand, props map[string]string,
 	return s
 }
 
+// threeBrokers starts three of them, as they are by default, with one topic on all of them.
+func threeBrokers(t *testing.T, topic string, partitions int32) (*Cluster, *kadm.Client) {
+	t.Helper()
+	bin := proc.Binary(t)
+	c := New(t, bin, 3, StartCoordinator(t, bin).Addr(), nil)
+	c.Start()
+	c.Create(topic, partitions, 3, nil)
+	adm := c.Admin()
+	c.AwaitWhole(adm, topic)
+	return c, adm
+}
+
 // wrongClocks are seconds ahead and pace, by broker, in builds that have a wrong clock. They are less than an hour
 // wrong: a broker refuses records that are from farther ahead in its future (message.timestamp.after.max.ms).
 var wrongClocks = []string{"0 1", "-1200 1.1", "1200 0.9"}
