@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strconv"
@@ -138,13 +139,19 @@ func (p *Pool) Forward(ctx context.Context, key, version int16, flexible bool, b
 	if to.ID == p.cfg.BrokerID {
 		return nil, fmt.Errorf("%w: it is being elected", controller.ErrNotController)
 	}
-	answer, err := p.exchange(ctx, to, p.forwardLane(), flexible, func(dst []byte, id int32) []byte {
-		return appendRaw(dst, key, version, flexible, id, body)
+	var answer []byte
+	err = p.exchange(ctx, to, p.forwardLane(), call{
+		flexible: flexible,
+		request:  func(dst []byte, id int32) []byte { return appendRaw(dst, key, version, flexible, id, body) },
+		take: func(body []byte) error {
+			answer = bytes.Clone(body)
+			return nil
+		},
 	})
 	if err != nil {
 		return nil, &Unreachable{to.ID, fmt.Errorf("%s: %w", kmsg.NameForKey(key), err)}
 	}
-	return append([]byte(nil), answer...), nil
+	return answer, nil
 }
 
 // CreateTopics asks the controller for topics, for clients that named one that is missing.

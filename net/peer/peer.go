@@ -4,8 +4,9 @@
 // # Lanes
 //
 // A connection belongs to a broker and a lane. On one lane there is one request at a time, in the order of the
-// calls, and an answer's bytes are borrowed until the lane's next request. A connection that fails in any way is
-// closed; the next request opens a new one. Requests are not tried again here: whoever asked knows whether that
+// calls. An answer's bytes are the lane's, and are decoded or copied before the next request has its turn; only a
+// fetch lane, which has one caller, lends them until that caller's next request. A connection that fails in any way
+// is closed; the next request opens a new one. Requests are not tried again here: whoever asked knows whether that
 // would do harm.
 //
 // # Errors
@@ -123,7 +124,8 @@ func (p *Pool) broker(id int32) (cluster.Broker, error) {
 	return b, nil
 }
 
-// do sends a request, whose version is set, and gives the answer.
+// do sends a request, whose version is set, and gives the answer. Strings and arrays of it are its own; records
+// of a fetch are borrowed from the lane until its next request.
 func (p *Pool) do(ctx context.Context, to cluster.Broker, name string, req kmsg.Request) (kmsg.Response, error) {
 	resp := req.ResponseKind()
 	resp.SetVersion(req.GetVersion())
@@ -131,36 +133,42 @@ func (p *Pool) do(ctx context.Context, to cluster.Broker, name string, req kmsg.
 	if strings.HasPrefix(name, forwardPrefix) {
 		format = p.forward
 	}
-	body, err := p.exchange(ctx, to, name, resp.IsFlexible(), func(dst []byte, id int32) []byte {
-		return format.AppendRequest(dst, req, id)
+	err := p.exchange(ctx, to, name, call{
+		flexible: resp.IsFlexible(),
+		request:  func(dst []byte, id int32) []byte { return format.AppendRequest(dst, req, id) },
+		take:     resp.ReadFrom,
 	})
-	if err == nil {
-		err = resp.ReadFrom(body)
-	}
 	if err != nil {
 		return nil, &Unreachable{to.ID, fmt.Errorf("%s: %w", kmsg.NameForKey(req.Key()), err)}
 	}
 	return resp, nil
 }
 
-// exchange sends what request makes, a whole frame, and gives the body of the answer: a view on the lane's buffer.
-func (p *Pool) exchange(ctx context.Context, to cluster.Broker, name string, flexible bool, request func(dst []byte, id int32) []byte) ([]byte, error) {
+// call is one request and what becomes of its answer.
+type call struct {
+	flexible bool
+	request  func(dst []byte, id int32) []byte // appends a whole frame
+	take     func(body []byte) error           // takes the answer, whose bytes are the lane's, while the turn is held
+}
+
+// exchange sends a request and hands its answer over, in the lane's turn.
+func (p *Pool) exchange(ctx context.Context, to cluster.Broker, name string, c call) error {
 	endpoint, ok := to.Endpoint(p.cfg.Listener)
 	if !ok {
-		return nil, fmt.Errorf("it has no listener %s", p.cfg.Listener)
+		return fmt.Errorf("it has no listener %s", p.cfg.Listener)
 	}
 	l, err := p.lane(laneKey{to.ID, name})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	select {
 	case <-l.turn:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
 	defer func() { l.turn <- struct{}{} }()
 	if l.gone {
-		return nil, net.ErrClosed
+		return net.ErrClosed
 	}
 	addr := net.JoinHostPort(endpoint.Host, strconv.Itoa(int(endpoint.Port)))
 	if l.conn != nil && l.addr != addr {
@@ -169,24 +177,24 @@ func (p *Pool) exchange(ctx context.Context, to cluster.Broker, name string, fle
 	if l.conn == nil {
 		if l.conn, err = p.cfg.Dial(ctx, "tcp", addr); err != nil {
 			l.conn = nil
-			return nil, err
+			return err
 		}
 		l.addr = addr
 		if tcp, ok := l.conn.(*net.TCPConn); ok && p.cfg.ReceiveBufferBytes > 0 && strings.HasPrefix(name, fetchPrefix) {
 			if err := tcp.SetReadBuffer(p.cfg.ReceiveBufferBytes); err != nil {
 				l.hangUp()
-				return nil, err
+				return err
 			}
 		}
 	}
-	body, err := l.exchange(ctx, flexible, request)
-	if err != nil {
+	if err := l.exchange(ctx, c); err != nil {
 		l.hangUp()
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
+		return err
 	}
-	return body, err
+	return nil
 }
 
 func (p *Pool) lane(k laneKey) (*lane, error) {
@@ -239,25 +247,29 @@ func (l *lane) hangUp() {
 	}
 }
 
-func (l *lane) exchange(ctx context.Context, flexible bool, request func([]byte, int32) []byte) ([]byte, error) {
+func (l *lane) exchange(ctx context.Context, c call) error {
 	conn := l.conn
 	end := context.AfterFunc(ctx, func() { conn.Close() }) // a lane whose request was given up is of no more use
 	defer end()
 	l.next++
-	if _, err := conn.Write(request(nil, l.next)); err != nil {
-		return nil, err
+	if _, err := conn.Write(c.request(nil, l.next)); err != nil {
+		return err
 	}
 	if cap(l.buf) > keptBytes {
 		l.buf = nil
 	}
 	var err error
 	if l.buf, err = readFrame(conn, l.buf); err != nil {
-		return nil, err
+		return err
 	}
 	if !end() {
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
-	return answerBody(l.buf, l.next, flexible)
+	body, err := answerBody(l.buf, l.next, c.flexible)
+	if err != nil {
+		return err
+	}
+	return c.take(body)
 }
 
 // answerBody checks an answer's header: correlation id, and in flexible versions tagged fields.
