@@ -3,6 +3,7 @@ package group
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"platter/coord/group/core"
 	"platter/engine/batch"
@@ -70,11 +71,45 @@ func (s *shard) flush() {
 		s.writing = true
 		w := s.takeQueue()
 		s.mu.Unlock()
-		s.append(w)
-		s.mu.Lock()
-		s.writing = false
-		s.mu.Unlock()
+		if !s.append(w) {
+			go s.appendLater(w)
+			return
+		}
+		s.wrote()
 	}
+}
+
+func (s *shard) wrote() {
+	s.mu.Lock()
+	s.writing = false
+	s.mu.Unlock()
+}
+
+// nextTermLook is how often it is looked whether a leader has its next epoch, besides when it says so.
+const nextTermLook = 100 * time.Millisecond
+
+// appendLater appends what came while the leader was being given its next epoch, and then what has been queued since.
+// It has a goroutine of its own: who called append may be who the partition waits for.
+func (s *shard) appendLater(w *write) {
+	late := s.c.cfg.Clock.After(s.c.cfg.CommitTimeout)
+	moved := replica.NewWaiter()
+	if r, err := s.c.replicaOf(s.partition); err == nil {
+		r.Watch(moved)
+		defer r.Unwatch(moved)
+	}
+	for !s.append(w) {
+		select {
+		case <-moved.C:
+		case <-s.c.cfg.Clock.After(nextTermLook):
+		case <-late:
+			s.appended(w, replica.ErrTimeout)
+			s.wrote()
+			s.flush()
+			return
+		}
+	}
+	s.wrote()
+	s.flush()
 }
 
 // takeQueue takes what fits one batch. Called under mu.
@@ -95,8 +130,9 @@ func (s *shard) takeQueue() *write {
 	return w
 }
 
-// append hands a write to the partition.
-func (s *shard) append(w *write) {
+// append hands a write to the partition; false: it is to be tried again, once the leader has its next epoch or has
+// lost the leadership.
+func (s *shard) append(w *write) bool {
 	cfg := &s.c.cfg
 	bl := batch.NewBuilder()
 	bl.Codec = cfg.Codec
@@ -108,30 +144,38 @@ func (s *shard) append(w *write) {
 	}
 	if bl.Count() == 0 {
 		s.appended(w, nil)
-		return
+		return true
 	}
 	b, err := bl.Build()
 	if err != nil {
 		s.appended(w, err)
-		return
+		return true
 	}
 	r, err := s.c.replicaOf(s.partition)
 	if err != nil {
 		s.appended(w, err)
-		return
+		return true
 	}
+	again := false
 	cancel := r.Append(&replica.Append{
-		Batches: []batch.Batch{b}, Acks: cfg.CommitAcks, InEpoch: true, LeaderEpoch: s.epoch,
-		Done: func(a commitlog.Appended) { s.appended(w, a.Err) },
+		Batches: []batch.Batch{b}, Acks: cfg.CommitAcks, Unbroken: true, LedSince: s.led.since,
+		Done: func(a commitlog.Appended) {
+			if errors.Is(a.Err, replica.ErrNextTerm) {
+				again = true
+				return
+			}
+			s.appended(w, a.Err)
+		},
 	})
 	if cancel == nil {
-		return
+		return !again
 	}
 	s.mu.Lock()
 	if !w.finished {
 		w.stop = cfg.Clock.AfterFunc(cfg.CommitTimeout, cancel)
 	}
 	s.mu.Unlock()
+	return true
 }
 
 // appended takes a write's outcome. Outcomes are acted on in the order of the log.

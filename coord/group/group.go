@@ -17,7 +17,8 @@
 //
 // RolesChanged looks which partitions are led here. A new one is read from its start: until then
 // requests get ErrLoading. When leadership goes, those who wait get ErrNotCoordinator, and the shard is
-// forgotten. Every shard is of one leader epoch, and is not used in another.
+// forgotten. Every shard is of one leadership, and is not used in another; a next epoch in which this
+// broker leads on, since a follower came or went, changes nothing.
 package group
 
 import (

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,8 +91,6 @@ func TestLeadershipGoes(t *testing.T) {
 	must(t, b.commit("h", "t", 1))
 }
 
-// TestPeerGone: a member whose connection ends while it waits does not hold the group up for longer than
-// its session.
 // TestUncommittedOffsets: a new leader tells nobody of an offset that is not committed in the log: the next leader may not
 // have it.
 func TestUncommittedOffsets(t *testing.T) {
@@ -108,6 +107,7 @@ func TestUncommittedOffsets(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- b.commit("g", "t", 7) }()
 	eventually(t, "the offset is in the log", func() bool { st, _ := r.State(-1); return st.LogEnd > before.LogEnd })
+	b.epoch++ // another may have led
 	b.lead()
 	if err := <-done; err == nil {
 		t.Error("an offset that the follower does not have was acknowledged")
@@ -122,6 +122,78 @@ func TestUncommittedOffsets(t *testing.T) {
 	b.wantOffset("g", "t", 7)
 }
 
+// TestNextEpoch: a leader that is given the next epoch goes on with its groups as they are: a rebalance that is under way,
+// and a commit that waits for a follower.
+func TestNextEpoch(t *testing.T) {
+	b := newBroker(t, virtual(), nil)
+	b.find("g")
+	first := b.form("g")
+	b.isr = []int32{1, 2} // the follower has not fetched
+	b.lead()
+	p := PartitionOf("g", partitions)
+	r, err := b.host.Replica(store.TP{Topic: Topic, Partition: p})
+	must(t, err)
+	joined := make(chan core.JoinReply, 1)
+	go func() { joined <- b.co.Join(context.Background(), "g", joinRequest("")) }()
+	eventually(t, "a rebalance", func() bool { d, _ := b.co.Describe("g"); return d.State == core.PreparingRebalance })
+	before, _ := r.State(-1)
+	committed := make(chan error, 1)
+	go func() { committed <- b.commit("g", "t", 7) }()
+	go func() {
+		committed <- b.co.Commit(&CommitRequest{Group: "g", MemberID: first.MemberID, Generation: first.Generation, RetentionMs: -1,
+			Offsets: []Committed{{TP: store.TP{Topic: "t"}, Offset: core.Offset{Offset: 7}}}})
+	}()
+	if err := <-committed; !errors.Is(err, core.ErrUnknownMember) {
+		t.Fatalf("a commit of somebody else: %v", err)
+	}
+	eventually(t, "the offset is in the log", func() bool { st, _ := r.State(-1); return st.LogEnd > before.LogEnd })
+	b.lead()
+	b.isr = nil // the follower is gone
+	b.lead()
+	if err := <-committed; err != nil {
+		t.Errorf("a commit that waited: %v", err)
+	}
+	b.wantOffset("g", "t", 7)
+	if d, err := b.co.Describe("g"); err != nil || d.State != core.PreparingRebalance {
+		t.Errorf("the rebalance under way: %+v %v", d, err)
+	}
+	again := joinRequest(first.MemberID)
+	if j := b.co.Join(context.Background(), "g", again); j.Err != nil || j.Generation != first.Generation+1 {
+		t.Errorf("the first member joins again: %+v", j)
+	}
+	if j := <-joined; j.Err != nil || j.Generation != first.Generation+1 {
+		t.Errorf("a join that waited: %+v", j)
+	}
+}
+
+// TestManyEpochs: no commit notices that the leader is given one epoch after the other.
+func TestManyEpochs(t *testing.T) {
+	b := newBroker(t, virtual(), nil)
+	b.find("g")
+	var all sync.WaitGroup
+	left := atomic.Int32{}
+	for g := range 4 {
+		left.Add(1)
+		all.Go(func() {
+			defer left.Add(-1)
+			id := fmt.Sprint("g", g)
+			for i := range int64(300) {
+				if err := b.commit(id, "t", i); err != nil {
+					t.Errorf("%s, commit %d: %v", id, i, err)
+					return
+				}
+			}
+		})
+	}
+	for left.Load() > 0 {
+		b.lead()
+	}
+	all.Wait()
+	for g := range 4 {
+		b.wantOffset(fmt.Sprint("g", g), "t", 299)
+	}
+}
+
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for begin := time.Now(); !ok(); time.Sleep(time.Millisecond) {
@@ -131,6 +203,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// TestPeerGone: a member whose connection ends while it waits does not hold the group up for longer than
+// its session.
 func TestPeerGone(t *testing.T) {
 	v := virtual()
 	b := newBroker(t, v, nil)
@@ -423,7 +497,7 @@ func TestEverythingAtOnce(t *testing.T) {
 		func() { b.co.Stats(); _, _ = b.co.List(); _, _ = b.co.Describe("g") },
 		func() { b.co.ExpireNow(); b.co.TopicsDeleted([]string{"t"}) },
 		func() { b.co.DeleteGroups([]string{"simple", "g"}) },
-		func() { time.Sleep(20 * time.Millisecond); b.lead() },
+		func() { time.Sleep(20 * time.Millisecond); b.epoch += b.epoch / 2 % 2; b.lead() }, // sometimes another may have led
 	} {
 		all.Go(func() {
 			for ctx.Err() == nil {

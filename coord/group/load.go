@@ -109,7 +109,7 @@ func (l *loading) awaitCommitted(r *replica.Replica, end int64) error {
 		if err != nil {
 			return err
 		}
-		if st.LeaderEpoch != l.s.epoch {
+		if leadershipOf(&st) != l.s.led {
 			return errStopped
 		}
 		if is, leads := r.Leadership(); st.HighWatermark >= end || leads && is.ISR < is.MinISR {
@@ -143,7 +143,7 @@ func (l *loading) readSome(r *replica.Replica, at int64) (next int64, err error)
 		return at, err
 	}
 	defer read.Release()
-	if st.LeaderEpoch != l.s.epoch {
+	if leadershipOf(&st) != l.s.led {
 		return at, errStopped
 	}
 	for _, g := range read.Ranges {

@@ -29,26 +29,26 @@ func (c *Coordinator) RolesChanged(topics []string) {
 	}
 	c.roles.Lock()
 	defer c.roles.Unlock()
-	led := map[int32]int32{} // partition to leader epoch
+	led := map[int32]leadership{} // by partition
 	c.cfg.Replicas.All(func(tp store.TP, r *replica.Replica) {
 		if tp.Topic != Topic {
 			return
 		}
 		if st, err := r.State(-1); err == nil && st.IsLeader {
-			led[tp.Partition] = st.LeaderEpoch
+			led[tp.Partition] = leadershipOf(&st)
 		}
 	})
 	var gone, begun []*shard
 	c.mu.Lock()
 	for p, s := range c.shards {
-		if epoch, ok := led[p]; !ok || epoch != s.epoch || c.closed {
+		if now, ok := led[p]; !ok || now != s.led || c.closed {
 			gone = append(gone, s)
 			delete(c.shards, p)
 		}
 	}
-	for p, epoch := range led {
+	for p, now := range led {
 		if c.shards[p] == nil && !c.closed {
-			s := newShard(c, p, epoch)
+			s := newShard(c, p, now)
 			c.shards[p] = s
 			begun = append(begun, s)
 		}

@@ -11,13 +11,14 @@ import (
 	"platter/coord/group/core"
 	"platter/coord/group/record"
 	"platter/engine/store"
+	"platter/replication/replica"
 )
 
-// shard is the groups of one partition, in one term of this broker as its leader.
+// shard is the groups of one partition, in one leadership of this broker.
 type shard struct {
 	c         *Coordinator
 	partition int32
-	epoch     int32
+	led       leadership
 
 	mu      sync.Mutex
 	loaded  bool
@@ -42,8 +43,16 @@ type entry struct {
 	bytes int64 // what it is counted with
 }
 
-func newShard(c *Coordinator, partition, epoch int32) *shard {
-	return &shard{c: c, partition: partition, epoch: epoch, groups: map[string]*entry{}}
+// leadership is one of a partition; it outlasts the epochs in which this broker leads on.
+type leadership struct {
+	topic store.UUID
+	since int32 // replica.State.LedSince
+}
+
+func leadershipOf(st *replica.State) leadership { return leadership{st.TopicID, st.LedSince} }
+
+func newShard(c *Coordinator, partition int32, led leadership) *shard {
+	return &shard{c: c, partition: partition, led: led, groups: map[string]*entry{}}
 }
 
 func (s *shard) now() int64 { return s.c.cfg.Clock.NowMs() }

@@ -12,9 +12,9 @@ import (
 type Append struct {
 	Batches []batch.Batch
 	Acks    int16 // 0, 1 or -1
-	// InEpoch: only in the term of LeaderEpoch, else ErrNotLeader. For who keeps state of a term.
-	InEpoch     bool
-	LeaderEpoch int32
+	// Unbroken: only while State.LedSince is LedSince, else ErrNotLeader. For who keeps state of a leadership.
+	Unbroken bool
+	LedSince int32
 	// Done is called once: acks 0 and 1 when written, -1 when the high watermark has passed the last
 	// record. Never under a lock.
 	Done func(commitlog.Appended)
@@ -29,8 +29,10 @@ func (r *Replica) Append(a *Append) (cancel func()) {
 	switch {
 	case v.stopped:
 		return refuse(a, ErrUnknownPartition)
-	case a.InEpoch && a.LeaderEpoch != v.epoch, v.term == nil || !v.term.enter():
+	case v.term == nil, a.Unbroken && a.LedSince != v.ledSince:
 		return refuse(a, ErrNotLeader)
+	case !v.term.enter():
+		return refuse(a, ErrNextTerm)
 	case a.Acks == -1 && v.underMin:
 		v.term.leave()
 		return refuse(a, ErrNotEnoughReplicas)

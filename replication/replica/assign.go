@@ -49,10 +49,18 @@ func (r *Replica) assign(a core.Assignment, nowMs int64) ([]*op, error) {
 	w, refused := r.core.Assign(a, nowMs)
 	w.Lost = w.Lost || leads && term == nil
 	ready := r.settle(w)
+	since := a.LeaderEpoch
+	switch {
+	case term == nil:
+		since = -1
+	case now.term != nil && !w.Lost:
+		since = now.ledSince
+	}
 	r.view.Store(&view{
 		leader:   a.Leader,
 		epoch:    a.LeaderEpoch,
 		term:     term,
+		ledSince: since,
 		begin:    r.core.TermStart(),
 		underMin: r.core.Enough() != nil,
 	})
@@ -77,7 +85,7 @@ func (r *Replica) stop() []*op {
 	if now.stopped {
 		return nil
 	}
-	r.view.Store(&view{leader: core.NoLeader, epoch: now.epoch, stopped: true})
+	r.view.Store(&view{leader: core.NoLeader, epoch: now.epoch, ledSince: -1, stopped: true})
 	if now.term != nil {
 		now.term.end()
 	}

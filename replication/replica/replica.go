@@ -29,6 +29,9 @@ import (
 var (
 	// ErrNotLeader: this broker does not lead the partition (now).
 	ErrNotLeader = errors.New("not the leader")
+	// ErrNextTerm is ErrNotLeader at a moment at which this broker is being given a next epoch, or has lost the
+	// leadership: who asks again will know. Append says so before it returns.
+	ErrNextTerm = fmt.Errorf("%w: the term is over", ErrNotLeader)
 	// ErrUnknownPartition: no such replica here.
 	ErrUnknownPartition = errors.New("unknown partition")
 	// ErrFencedEpoch and ErrUnknownEpoch: the client's leader epoch is older, or newer, than ours.
@@ -46,10 +49,13 @@ var (
 
 // State is one consistent look at a replica.
 type State struct {
-	TopicID       store.UUID
-	Leader        int32 // broker id, -1 none
-	LeaderEpoch   int32
-	IsLeader      bool
+	TopicID     store.UUID
+	Leader      int32 // broker id, -1 none
+	LeaderEpoch int32
+	IsLeader    bool
+	// LedSince is the leader epoch in which this broker began to lead, -1 when it does not. A leader that is given the
+	// next epoch, since a follower came or went, leads on: nobody else can have led between.
+	LedSince      int32
 	LogStart      int64
 	HighWatermark int64 // exclusive
 	LastStable    int64 // last stable offset; equals HighWatermark without transactions
@@ -111,6 +117,7 @@ type view struct {
 	leader   int32
 	epoch    int32
 	term     *term // nil: not leading
+	ledSince int32 // State.LedSince
 	begin    int64 // log end when the term began
 	underMin bool  // the in-sync set is too small for acks=all
 	stopped  bool
@@ -123,7 +130,7 @@ func newReplica(c Config, log partitionLog) *Replica {
 	r := &Replica{self: c.Self, topicID: c.TopicID, log: log, wanted: c.Wanted}
 	r.core = core.New(core.Config{Self: c.Self, MinISR: c.MinISR, LagTimeMaxMs: c.LagTimeMaxMs}, r.ends(), c.HighWatermark)
 	r.hw.Store(r.core.HighWatermark())
-	r.view.Store(&view{leader: core.NoLeader, epoch: -1})
+	r.view.Store(&view{leader: core.NoLeader, epoch: -1, ledSince: -1})
 	return r
 }
 
@@ -150,6 +157,7 @@ func (r *Replica) look() (*view, State) {
 			Leader:        v.leader,
 			LeaderEpoch:   v.epoch,
 			IsLeader:      v.term != nil,
+			LedSince:      v.ledSince,
 			LogStart:      e.Start,
 			HighWatermark: hw,
 			LastStable:    hw,

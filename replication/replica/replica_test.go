@@ -141,7 +141,7 @@ func TestTermEnds(t *testing.T) {
 				runtime.Gosched()
 			}
 			late, _ := add(r, 1)
-			want(t, "between two terms", late, ErrNotLeader.Error())
+			want(t, "between two terms", late, ErrNextTerm.Error())
 			l.mu.Lock()
 			taken := l.taken
 			l.mu.Unlock()
@@ -320,20 +320,47 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// TestAppendInEpoch: who keeps state of a term does not write into another.
-func TestAppendInEpoch(t *testing.T) {
+// TestAppendUnbroken: who keeps state of a leadership writes on when this broker is given the next epoch, and not into
+// another leadership.
+func TestAppendUnbroken(t *testing.T) {
 	l := &fakeLog{}
 	r := leader(t, l, 1, 1)
-	in := func(epoch int32) *outcome {
+	since := func(epoch int32) *outcome {
 		o := &outcome{}
-		r.Append(&Append{Batches: []batch.Batch{nil}, Acks: 1, InEpoch: true, LeaderEpoch: epoch, Done: o.done})
+		r.Append(&Append{Batches: []batch.Batch{nil}, Acks: 1, Unbroken: true, LedSince: epoch, Done: o.done})
 		return o
 	}
-	want(t, "in its term", in(0), "0")
+	led := func(want int32) {
+		t.Helper()
+		if st, _ := r.State(-1); st.LedSince != want {
+			t.Errorf("led since %d, want %d", st.LedSince, want)
+		}
+	}
+	led(0)
+	want(t, "in its leadership", since(0), "0")
+	assign(t, r, 1, 1, 1)
+	assign(t, r, 2, 1, 1)
+	led(0)
+	want(t, "two terms later", since(0), "1")
+	want(t, "in a leadership that never began", since(2), ErrNotLeader.Error())
 	assign(t, r, 4, 1, 1)
-	want(t, "in a later term", in(0), ErrNotLeader.Error())
-	want(t, "in a term to come", in(5), ErrNotLeader.Error())
-	want(t, "in the new term", in(4), "1")
+	led(4)
+	want(t, "after a gap", since(0), ErrNotLeader.Error())
+	want(t, "in the new leadership", since(4), "2")
+	assign(t, r, 5, 2, 1, 2)
+	led(-1)
+	want(t, "without leadership", since(4), ErrNotLeader.Error())
+	assign(t, r, 6, 1, 1)
+	led(6)
+	want(t, "after another led", since(4), ErrNotLeader.Error())
+	l.fail = commitlog.ErrOffline
+	if err := r.Assign(core.Assignment{Leader: 1, LeaderEpoch: 7, PartitionEpoch: 7, ISR: []int32{1}, Replicas: []int32{1}}, 0); err == nil {
+		t.Error("assigned on a dead disk")
+	}
+	led(-1)
+	l.fail = nil
+	assign(t, r, 8, 1, 1)
+	led(8)
 }
 
 // TestUnsettled: a new leader says that its high watermark may lie below what consumers were told (KIP-207), until its
