@@ -33,22 +33,35 @@ type link struct {
 	nc     Conn
 	r      *bufio.Reader
 	began  time.Time
-	heard  atomic.Int64 // nanoseconds since began, which no change of the wall clock moves
+	heard  atomic.Int64  // nanoseconds since began, which no change of the wall clock moves
+	some   chan struct{} // has room for one: there are frames to send
 	closed chan struct{}
 
-	mu       sync.Mutex
-	calls    []*call // in order of sending
-	out      []byte  // frames to send
-	spare    []byte
-	flushing bool
-	dead     bool
+	mu    sync.Mutex
+	calls []*call // in order of sending
+	out   []byte  // frames to send
+	spare []byte
+	dead  bool
 }
 
 func newLink(nc Conn) *link {
-	return &link{nc: nc, r: bufio.NewReaderSize(nc, 32<<10), closed: make(chan struct{}), began: time.Now()}
+	l := &link{nc: nc, some: make(chan struct{}, 1), closed: make(chan struct{}), began: time.Now()}
+	l.r = bufio.NewReaderSize(hearing{l}, 32<<10)
+	return l
 }
 
-// add queues a frame, and the call (nil: none) that its reply answers. The caller flushes.
+// hearing notes when the peer was heard: a long reply on a slow line is no silence.
+type hearing struct{ l *link }
+
+func (h hearing) Read(b []byte) (int, error) {
+	n, err := h.l.nc.Read(b)
+	if n > 0 {
+		h.l.heard.Store(int64(time.Since(h.l.began)))
+	}
+	return n, err
+}
+
+// add queues a frame, and the call (nil: none) that its reply answers. It does not wait for the peer to take it.
 func (l *link) add(k *call, frame []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,29 +75,42 @@ func (l *link) add(k *call, frame []byte) {
 	if k != nil {
 		l.calls = append(l.calls, k)
 	}
+	select {
+	case l.some <- struct{}{}:
+	default:
+	}
 }
 
-// flush sends what is queued, unless another goroutine is at it.
-func (l *link) flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.flushing {
-		return
-	}
-	l.flushing = true
-	for len(l.out) > 0 && !l.dead {
-		buf := l.out
-		l.out, l.spare = l.spare[:0], nil
-		l.mu.Unlock()
-		_, err := l.nc.Write(buf)
+// send writes what is queued until the link is closed. A peer that takes nothing keeps this goroutine waiting, and
+// nobody else: callers heed their contexts, and ping hears the silence.
+func (l *link) send() {
+	for {
+		select {
+		case <-l.closed:
+			return
+		case <-l.some:
+		}
+		buf := l.take()
+		if len(buf) == 0 { // what this wake-up is for went with the last
+			continue
+		}
+		if _, err := l.nc.Write(buf); err != nil {
+			l.nc.Close() // the reader sees it, and fails the calls
+			return
+		}
 		l.mu.Lock()
 		l.spare = buf[:0]
-		if err != nil {
-			l.nc.Close() // the reader sees it, and fails the calls
-			break
-		}
+		l.mu.Unlock()
 	}
-	l.flushing = false
+}
+
+// take gives what is queued, the caller's until it is the spare again.
+func (l *link) take() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	buf := l.out
+	l.out, l.spare = l.spare[:0], nil
+	return buf
 }
 
 // answered takes the oldest call, which xid must answer: replies come in order. Only authentication is
@@ -142,7 +168,6 @@ func (l *link) ping(timeout time.Duration) {
 				return
 			}
 			l.add(nil, frame)
-			l.flush()
 		}
 	}
 }
@@ -156,7 +181,6 @@ func (l *link) read() ([]byte, error) {
 	if _, err := io.ReadFull(l.r, head[:]); err != nil {
 		return nil, err
 	}
-	l.heard.Store(int64(time.Since(l.began)))
 	n := int(int32(binary.BigEndian.Uint32(head[:])))
 	if n < 0 || n > replyBytesMax {
 		return nil, fmt.Errorf("reply of %d bytes: not within 0 to %d", n, replyBytesMax)

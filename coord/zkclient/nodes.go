@@ -113,11 +113,9 @@ type Node struct {
 func (c *Client) GetMany(ctx context.Context, paths []string) ([]Node, error) {
 	nodes := make([]Node, len(paths))
 	done := make(chan error, len(paths))
-	var l *link
 	for i, path := range paths {
 		q := zk.PathWatchRequest{Path: c.full(path)}
-		var err error
-		l, err = c.start(ctx, request{
+		err := c.start(ctx, request{
 			op:     zk.OpGetData,
 			record: q.Append,
 			reply: func(h zk.ReplyHeader, d *zk.Decoder) {
@@ -133,9 +131,6 @@ func (c *Client) GetMany(ctx context.Context, paths []string) ([]Node, error) {
 		if err != nil {
 			return nil, wrap("get", path, err)
 		}
-	}
-	if l != nil {
-		l.flush()
 	}
 	for range paths {
 		select {

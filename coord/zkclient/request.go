@@ -15,25 +15,24 @@ type request struct {
 }
 
 // start sends q, after it has waited for a connection; the outcome comes on done, which has room.
-// The frame leaves with the next flush of the link that start gives.
-func (c *Client) start(ctx context.Context, q request, done chan error) (*link, error) {
+func (c *Client) start(ctx context.Context, q request, done chan error) error {
 	for {
 		c.mu.Lock()
 		if c.err != nil {
 			err := c.err
 			c.mu.Unlock()
-			return nil, err
+			return err
 		}
 		if l := c.link; l != nil {
 			defer c.mu.Unlock()
-			return l, c.enqueue(l, q, done)
+			return c.enqueue(l, q, done)
 		}
 		ready := c.ready
 		c.mu.Unlock()
 		select {
 		case <-ready:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
 }
@@ -68,11 +67,9 @@ func (c *Client) do(ctx context.Context, q request) error {
 		return err
 	}
 	done := make(chan error, 1)
-	l, err := c.start(ctx, q, done)
-	if err != nil {
+	if err := c.start(ctx, q, done); err != nil {
 		return err
 	}
-	l.flush()
 	select {
 	case err := <-done:
 		return err

@@ -61,7 +61,7 @@ func (c *Client) install(l *link, state State) bool {
 	c.link = l
 	close(c.ready)
 	go l.ping(c.timeout)
-	go l.flush()
+	go l.send()
 	return true
 }
 
