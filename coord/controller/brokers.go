@@ -9,7 +9,7 @@ import (
 
 // Brokers is the way to the brokers: how a controller tells them what it decided. Each call is fenced:
 // a broker refuses a controller epoch older than one it has seen (ErrStaleController), and a broker
-// epoch that is not its own (ErrStaleBroker).
+// epoch older than its own (ErrStaleBroker).
 //
 // Calls for one broker are made one after the other, in the order of the decisions.
 type Brokers interface {

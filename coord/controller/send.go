@@ -153,7 +153,8 @@ func (s *sender) run() {
 	}
 }
 
-// deliver tries until the message is taken, refused, or of no interest any more.
+// deliver tries until the message is taken, refused, or of no interest any more. ErrStaleBroker is no refusal: the broker
+// has not heard of its registration yet, or the controller not of the next one, which ends s.
 func (s *sender) deliver(m *message) {
 	delay := sendDelayMin
 	for said, again := false, true; ; delay = min(2*delay, sendDelayMax) {
@@ -161,7 +162,7 @@ func (s *sender) deliver(m *message) {
 		switch {
 		case err == nil:
 			return
-		case s.ctx.Err() != nil, errors.Is(err, ErrStaleBroker), errors.Is(err, ErrStaleController):
+		case s.ctx.Err() != nil, errors.Is(err, ErrStaleController):
 			m.err = err
 			return
 		case again: // the connection may have been to the broker's former life

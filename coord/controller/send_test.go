@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"platter/coord/cluster"
+	"platter/coord/internal/coordtest"
 	"platter/engine/store"
 	"platter/io/clock"
 )
@@ -63,6 +64,16 @@ func (l *listener) set(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f()
+}
+
+// await waits for so many tries.
+func (l *listener) await(t *testing.T, tries int) {
+	t.Helper()
+	coordtest.Eventually(t, fmt.Sprint(tries, " tries"), func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.tries >= tries
+	})
 }
 
 // speaker is a controller of which only the senders are used.
@@ -152,15 +163,36 @@ func TestSenderTriesAtOnce(t *testing.T) {
 }
 
 func TestSenderTakesARefusal(t *testing.T) {
-	for _, refusal := range []error{ErrStaleBroker, ErrStaleController} {
-		l := &listener{err: fmt.Errorf("%w: 7", refusal)}
-		c := speaker(t, l)
-		s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
-		m := s.send(update(1))
-		awaitDone(t, m)
-		if !errors.Is(m.err, refusal) || l.tries != 1 {
-			t.Errorf("%v after %d tries", m.err, l.tries)
-		}
+	l := &listener{err: fmt.Errorf("%w: 7", ErrStaleController)}
+	c := speaker(t, l)
+	s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
+	m := s.send(update(1))
+	awaitDone(t, m)
+	if !errors.Is(m.err, ErrStaleController) || l.tries != 1 {
+		t.Errorf("%v after %d tries", m.err, l.tries)
+	}
+}
+
+// TestSenderBeforeTheBrokerKnows: a broker that has not heard of its registration yet refuses what is told to it; it is
+// told again until it takes it, or has registered anew.
+func TestSenderBeforeTheBrokerKnows(t *testing.T) {
+	l := &listener{err: fmt.Errorf("%w: 5, now 4", ErrStaleBroker)}
+	c := speaker(t, l)
+	s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
+	first, second := s.send(update(1)), s.send(update(2))
+	l.await(t, 3)
+	l.set(func() { l.err = nil })
+	awaitDone(t, first)
+	awaitDone(t, second)
+	if fmt.Sprint(l.heard) != "[update 1 update 2]" || first.err != nil || second.err != nil {
+		t.Errorf("heard %v, %v, %v", l.heard, first.err, second.err)
+	}
+
+	l.set(func() { l.err = ErrStaleBroker })
+	last := s.send(update(3))
+	c.sender(cluster.Broker{ID: 2, Epoch: 6})
+	if awaitDone(t, last); !errors.Is(last.err, ErrStaleBroker) {
+		t.Errorf("a registration that is over: %v", last.err)
 	}
 }
 

@@ -22,8 +22,9 @@ type local struct {
 	epoch int32      // the newest controller epoch that spoke
 }
 
-// fence refuses who is not the newest controller, or speaks to an earlier life of this broker. Called
-// under mu.
+// fence refuses who is not the newest controller, or speaks to an earlier life of this broker. A broker epoch that is
+// newer than the own one is of a registration whose answer has not arrived here yet (KafkaApis.isBrokerEpochStale); only
+// before the first one nothing is known, and all is refused. Called under mu.
 func (l *local) fence(to cluster.Broker, h controller.Header) error {
 	if to.ID != l.n.id {
 		return fmt.Errorf("no way to broker %d", to.ID)
@@ -31,7 +32,7 @@ func (l *local) fence(to cluster.Broker, h controller.Header) error {
 	if h.ControllerEpoch < l.epoch {
 		return fmt.Errorf("%w: %d, now %d", controller.ErrStaleController, h.ControllerEpoch, l.epoch)
 	}
-	if e := l.n.epoch.Load(); h.BrokerEpoch != e {
+	if e := l.n.epoch.Load(); e == 0 || h.BrokerEpoch < e {
 		return fmt.Errorf("%w: %d, now %d", controller.ErrStaleBroker, h.BrokerEpoch, e)
 	}
 	l.epoch = h.ControllerEpoch

@@ -9,8 +9,9 @@ import (
 
 // LeaderAndIsr, the controller's word on which partitions this broker leads and follows. Versions 5 to 7, which name
 // topics' ids. Behaviour:
-//   - an older controller epoch than one that has spoken is STALE_CONTROLLER_EPOCH, a broker epoch that is not
-//     this broker's registration STALE_BROKER_EPOCH; then nothing changed;
+//   - an older controller epoch than one that has spoken is STALE_CONTROLLER_EPOCH, a broker epoch older than
+//     this broker's registration STALE_BROKER_EPOCH; then nothing changed. A newer one is taken: it may be known to
+//     the controller before the broker has its answer (KafkaApis.isBrokerEpochStale);
 //   - a partition whose leader epoch is older than the one held is STALE_CONTROLLER_EPOCH, one that cannot be
 //     served KAFKA_STORAGE_ERROR;
 //   - type full: partitions that are not named are stopped; their logs stay.

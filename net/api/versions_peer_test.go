@@ -71,7 +71,7 @@ func TestStrangersAreFenced(t *testing.T) {
 	if got := lead(0, broker.Epoch); got != api.StaleControllerEpoch {
 		t.Errorf("an older controller: %v", got)
 	}
-	if got := lead(100, broker.Epoch+1); got != api.StaleBrokerEpoch {
+	if got := lead(100, broker.Epoch-1); got != api.StaleBrokerEpoch {
 		t.Errorf("another life of the broker: %v", got)
 	}
 	if got := api.Code(p.produce("t", 0, records(1000, "a")).ErrorCode); got != api.None {

@@ -28,7 +28,8 @@ type broker struct {
 	shift, pace int64
 
 	life     int   // which process it is
-	epoch    int64 // of its registration; 0: not registered
+	member   bool  // it has registered, as far as it knows
+	epoch    int64 // of the last registration that it has heard of; 0: none
 	heard    int32 // the newest controller epoch that spoke
 	replicas map[store.TP]*held
 	marks    map[store.TP]int64 // checkpointed high watermarks
@@ -56,7 +57,7 @@ func (b *broker) nowMs() int64 { return b.shift + b.w.now*b.pace/100 }
 
 // start starts the process: it registers anew.
 func (b *broker) start() {
-	b.up, b.heard, b.epoch = true, 0, 0
+	b.up, b.member, b.heard, b.epoch = true, false, 0, 0
 	b.life++
 	b.replicas = map[store.TP]*held{}
 	b.w.logf("broker %d starts", b.id)
@@ -77,13 +78,13 @@ func (b *broker) kill(powerCut bool) {
 	b.replicas = nil
 	if powerCut {
 		if !b.w.synced {
-			b.lost = b.epoch
+			b.lost = b.w.zk.registered[b.id]
 		}
 		b.fs.Crash(b.w.rng.Uint64())
 	} else {
 		b.fs.Kill()
 	}
-	epoch := b.epoch
+	epoch := b.w.zk.registered[b.id]
 	b.w.after(sessionMs, func() { b.w.expire(b, epoch) })
 }
 
@@ -135,10 +136,17 @@ func (b *broker) ensure(tp store.TP) (*held, error) {
 	return h, nil
 }
 
-// told is the controller's word; as coord/node's local, without strays.
-func (b *broker) told(l *controller.LeaderAndISR) {
-	if l.ControllerEpoch < b.heard || l.BrokerEpoch != b.epoch {
-		return
+// told is the controller's word; as coord/node's local, without strays. False: it is for another registration, and to be
+// said again.
+func (b *broker) told(l *controller.LeaderAndISR) bool {
+	if l.ControllerEpoch < b.heard {
+		return true
+	}
+	if b.w.plant == DropEarly && l.BrokerEpoch > b.epoch {
+		return true
+	}
+	if b.epoch == 0 || l.BrokerEpoch < b.epoch {
+		return false
 	}
 	b.heard = l.ControllerEpoch
 	for i := range l.Partitions {
@@ -146,7 +154,7 @@ func (b *broker) told(l *controller.LeaderAndISR) {
 		h, err := b.ensure(p.TP)
 		if err != nil {
 			b.w.fail("broker %d cannot open %s: %v", b.id, p.TP, err)
-			return
+			return true
 		}
 		before, _ := h.State(-1)
 		err = h.Assign(core.Assignment{
@@ -165,6 +173,7 @@ func (b *broker) told(l *controller.LeaderAndISR) {
 			b.fetch(b.life, p.TP, h, at.LeaderEpoch)
 		}
 	}
+	return true
 }
 
 // fetch is a follower's loop in one leader epoch: ask, take, ask again.

@@ -54,12 +54,13 @@ func (w *World) createTopic() {
 	w.control.settle()
 }
 
-// register is a broker's session, registration and candidacy; while it does not reach the coordinator it tries on.
+// register is a broker's session, registration and candidacy; while it does not reach the coordinator it tries on. A
+// broker that registers anew at run time may hear of that after the controller has; one that starts serves nobody before.
 func (w *World) register(b *broker) {
 	life := b.life
 	if w.noCoordinator(b) {
 		w.after(50, func() {
-			if b.alive(life) && b.epoch == 0 {
+			if b.alive(life) && !b.member {
 				w.register(b)
 			}
 		})
@@ -68,9 +69,18 @@ func (w *World) register(b *broker) {
 	// A process that comes back ends its former session at once.
 	w.expire(b, w.zk.registered[b.id])
 	w.zk.zxid++
-	b.epoch = w.zk.zxid
-	w.zk.registered[b.id] = b.epoch
-	w.logf("broker %d registers as %d", b.id, b.epoch)
+	epoch := w.zk.zxid
+	w.zk.registered[b.id], b.member = epoch, true
+	w.logf("broker %d registers as %d", b.id, epoch)
+	if b.epoch == 0 {
+		b.epoch = epoch
+	} else {
+		w.after(w.rng.Int64N(60), func() {
+			if b.alive(life) {
+				b.epoch = max(b.epoch, epoch)
+			}
+		})
+	}
 	w.elect()
 	w.brokersChanged()
 }
@@ -82,7 +92,7 @@ func (w *World) expire(b *broker, epoch int64) {
 	}
 	if w.away { // sessions do not expire while nobody counts, and who is heard of afterwards keeps its own
 		w.after(sessionMs, func() {
-			if !b.up || b.epoch != epoch || w.noCoordinator(b) {
+			if !b.up || !b.member || w.noCoordinator(b) {
 				w.expire(b, epoch)
 			}
 		})
@@ -94,8 +104,8 @@ func (w *World) expire(b *broker, epoch int64) {
 		w.zk.controller = -1
 		w.control = nil
 	}
-	if b.epoch == epoch && b.up {
-		b.epoch = 0
+	if b.up && b.member {
+		b.member = false
 		w.register(b)
 	}
 	w.elect()
@@ -234,8 +244,11 @@ func (c *control) deliver(id int, q *line) {
 		}
 	}
 	c.w.send(c.at.id, id, func() {
-		b.told(q.queue[0])
-		done(true)()
+		if b.told(q.queue[0]) {
+			done(true)()
+		} else {
+			c.w.after(30, done(false))
+		}
 	}, func() { c.w.after(30, done(false)) })
 }
 

@@ -36,7 +36,7 @@ func (w *World) fault(left int) {
 	case 7:
 		w.logf("broker %d does not reach the coordinator", b.id)
 		w.zkCut[b.id] = true
-		epoch := b.epoch
+		epoch := w.zk.registered[b.id]
 		w.after(sessionMs, func() {
 			if w.zkCut[b.id] {
 				w.expire(b, epoch)
@@ -130,7 +130,7 @@ func (w *World) othersHave(b *broker, tp store.TP) bool {
 	}
 	for _, id := range s.ISR {
 		o := w.brokers[id]
-		if int(id) != b.id && o.up && !w.noCoordinator(o) && w.zk.registered[int(id)] == o.epoch && o.epoch != 0 && s.Mzxid > o.epoch {
+		if int(id) != b.id && o.up && !w.noCoordinator(o) && o.member && s.Mzxid > w.zk.registered[int(id)] {
 			return true
 		}
 	}
@@ -145,14 +145,15 @@ func (w *World) unnoticed() bool {
 		if b.lost == 0 {
 			continue
 		}
-		if w.zk.registered[b.id] == b.lost {
+		now := w.zk.registered[b.id]
+		if now == b.lost {
 			return true
 		}
 		if w.plant == TrustRejoined {
 			continue // it is never noticed
 		}
 		for _, s := range w.zk.states {
-			if slices.Contains(s.ISR, int32(b.id)) && len(s.ISR) > 1 && (b.epoch == 0 || b.epoch == b.lost || s.Mzxid < b.epoch) {
+			if slices.Contains(s.ISR, int32(b.id)) && len(s.ISR) > 1 && (now == 0 || s.Mzxid < now) {
 				return true
 			}
 		}

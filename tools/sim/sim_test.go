@@ -80,6 +80,7 @@ func TestPlantedBugs(t *testing.T) {
 		{AckWritten, "acknowledged too early", "was acknowledged"},
 		{KeepTail, "not cut back", "a consumer was given|was acknowledged"},
 		{TrustRejoined, "trusted after a power cut", "was acknowledged"},
+		{DropEarly, "not told again", "the cluster is not whole"},
 	} {
 		t.Run(bug.name, func(t *testing.T) {
 			for seed := range uint64(500) {

@@ -30,6 +30,7 @@ const (
 	AckWritten          // a leader acknowledges what only it has
 	KeepTail            // a follower does not cut back what its leader does not have
 	TrustRejoined       // a broker that lost its memory stays in sync
+	DropEarly           // what a broker is told before it knows of its registration is lost
 )
 
 const (
