@@ -61,13 +61,14 @@ func Connect(ctx context.Context, config Config) (*Client, error) {
 		watches: newWatchTable(),
 	}
 	c.life, c.kill = context.WithCancel(context.Background())
-	l, err := c.dial(ctx)
+	p := &patience{pause: backoffMin}
+	l, err := c.dial(ctx, p)
 	if err != nil {
 		c.die(err)
 		close(c.gone)
 		return nil, err
 	}
-	go c.run(l)
+	go c.run(l, p)
 	if chroot != "" {
 		if err := c.ensureChroot(ctx); err != nil {
 			c.Close()

@@ -30,12 +30,14 @@ type call struct {
 
 // link is one connection with its requests in flight.
 type link struct {
-	nc     Conn
-	r      *bufio.Reader
-	began  time.Time
-	heard  atomic.Int64  // nanoseconds since began, which no change of the wall clock moves
-	some   chan struct{} // has room for one: there are frames to send
-	closed chan struct{}
+	addr    string // the server's
+	refused error  // why the session is of no use on it; the reader's
+	nc      Conn
+	r       *bufio.Reader
+	began   time.Time
+	heard   atomic.Int64  // nanoseconds since began, which no change of the wall clock moves
+	some    chan struct{} // has room for one: there are frames to send
+	closed  chan struct{}
 
 	mu    sync.Mutex
 	calls []*call // in order of sending

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// backoffMin doubles up to backoffMax, once every server was tried in vain.
+	// backoffMin doubles up to backoffMax, each time when every server was tried in vain or a connection did not settle.
 	backoffMin = 5 * time.Millisecond
 	backoffMax = 500 * time.Millisecond
-	// settledTime is how long a connection must live for the next loss to start from no backoff.
+	// settledTime is how long a connection must live to be no vain attempt.
 	settledTime = time.Second
 	// troubleTime lies between two calls of OnTrouble.
 	troubleTime = 30 * time.Second
@@ -25,8 +25,14 @@ const (
 	setWatchesBytes = 128 << 10
 )
 
+// patience is how long to wait after a vain attempt, and when it was last told of.
+type patience struct {
+	pause time.Duration
+	told  time.Time
+}
+
 // run reads connection after connection until the client is dead.
-func (c *Client) run(l *link) {
+func (c *Client) run(l *link, p *patience) {
 	defer close(c.gone)
 	for state := Connected; ; state = Reconnected {
 		if !c.install(l, state) {
@@ -34,13 +40,18 @@ func (c *Client) run(l *link) {
 			return
 		}
 		since := time.Now()
-		c.readAll(l)
+		err := c.readAll(l)
 		c.lose(l)
-		if time.Since(since) < settledTime && !c.pause(backoffMin) {
-			return
+		if time.Since(since) >= settledTime {
+			*p = patience{pause: backoffMin}
+		} else {
+			c.next++
+			err = fmt.Errorf("zookeeper at %s: the connection ended at once: %w", l.addr, err)
+			if !c.wait(c.life, p, err) {
+				return
+			}
 		}
-		var err error
-		if l, err = c.dial(c.life); err != nil {
+		if l, err = c.dial(c.life, p); err != nil {
 			c.die(err)
 			return
 		}
@@ -68,7 +79,12 @@ func (c *Client) install(l *link, state State) bool {
 // rearm queues who the client is, and SetWatches for all that is watched, in batches.
 func (c *Client) rearm(l *link) {
 	for _, a := range c.auths {
-		l.add(&call{xid: zk.XidAuth, done: make(chan error, 1)}, authFrame(a))
+		refused := func(h zk.ReplyHeader, _ *zk.Decoder) {
+			if h.Err != zk.OK {
+				l.refused = fmt.Errorf("the authentication by %s is refused now: %w", a.Scheme, sentinel(h.Err))
+			}
+		}
+		l.add(&call{xid: zk.XidAuth, reply: refused, done: make(chan error, 1)}, authFrame(a))
 	}
 	for _, q := range c.watches.setWatches(setWatchesBytes) {
 		q.RelativeZxid = c.zxid
@@ -93,12 +109,17 @@ func (c *Client) lose(l *link) {
 	l.fail(ErrConnectionLoss)
 }
 
-// pause waits about d; false: the client died.
-func (c *Client) pause(d time.Duration) bool {
-	t := time.NewTimer(d/2 + rand.N(d))
+// wait passes the time after an attempt that was in vain for the cause; false: ctx has ended.
+func (c *Client) wait(ctx context.Context, p *patience, cause error) bool {
+	if f := c.config.OnTrouble; f != nil && p.pause == backoffMax && (p.told.IsZero() || time.Since(p.told) >= troubleTime) {
+		p.told = time.Now()
+		f(cause)
+	}
+	t := time.NewTimer(p.pause/2 + rand.N(p.pause))
 	defer t.Stop()
+	p.pause = min(2*p.pause, backoffMax)
 	select {
-	case <-c.life.Done():
+	case <-ctx.Done():
 		return false
 	case <-t.C:
 		return true
@@ -107,9 +128,7 @@ func (c *Client) pause(d time.Duration) bool {
 
 // dial tries the servers in turn until one gives the session (or a new one), the session has expired,
 // or ctx or the client ends.
-func (c *Client) dial(ctx context.Context) (*link, error) {
-	backoff := backoffMin
-	var told time.Time
+func (c *Client) dial(ctx context.Context, p *patience) (*link, error) {
 	for {
 		var last error
 		for range c.config.Servers {
@@ -124,21 +143,12 @@ func (c *Client) dial(ctx context.Context) (*link, error) {
 				return nil, last
 			}
 		}
-		if c.config.OnTrouble != nil && backoff == backoffMax && (told.IsZero() || time.Since(told) >= troubleTime) {
-			told = time.Now()
-			c.config.OnTrouble(last)
-		}
-		t := time.NewTimer(backoff/2 + rand.N(backoff))
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if !c.wait(ctx, p, last) {
 			if c.life.Err() != nil {
 				return nil, ErrClosed
 			}
 			return nil, fmt.Errorf("%w; last: %w", ctx.Err(), last)
-		case <-t.C:
 		}
-		backoff = min(2*backoff, backoffMax)
 	}
 }
 
@@ -168,6 +178,7 @@ func (c *Client) dialOne(ctx context.Context, addr string) (*link, error) {
 		nc.Close()
 		return nil, err
 	}
+	l.addr = addr
 	return l, nil
 }
 
@@ -220,17 +231,17 @@ func (c *Client) handshake(nc Conn) (*link, error) {
 	return l, nil
 }
 
-// readAll handles frames until the connection ends.
-func (c *Client) readAll(l *link) {
+// readAll handles frames until the connection ends, and says why it did.
+func (c *Client) readAll(l *link) error {
 	for {
 		body, err := l.read()
 		if err != nil {
-			return
+			return err
 		}
 		d := zk.NewDecoder(body)
 		var h zk.ReplyHeader
 		if h.Decode(&d); d.Err() != nil {
-			return
+			return fmt.Errorf("reply: %w", d.Err())
 		}
 		switch h.Xid {
 		case zk.XidPing:
@@ -240,10 +251,13 @@ func (c *Client) readAll(l *link) {
 		default:
 			k, err := l.answered(h.Xid)
 			if err != nil {
-				return
+				return err
 			}
 			c.seen(h.Zxid)
 			c.answer(k, h, &d)
+		}
+		if l.refused != nil {
+			return l.refused
 		}
 	}
 }

@@ -50,7 +50,7 @@ type Config struct {
 	// OnState is called, in order, on the client's own goroutine: do not block.
 	OnState func(State)
 	// OnTrouble is told, about a second after a loss and then every half a minute, why no server has given the
-	// session back. It must not block either.
+	// session back, or why none keeps the connection that it gave. It must not block either.
 	OnTrouble func(error)
 	// Dial replaces the dialer (tests, TLS).
 	Dial func(ctx context.Context, addr string) (Conn, error)

@@ -1,0 +1,72 @@
+package zkclient
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"platter/coord/zk"
+)
+
+// told waits for one call of OnTrouble.
+func told(t *testing.T, trouble <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-trouble:
+		return err
+	case <-time.After(60 * time.Second):
+		t.Fatal("nobody told of it")
+		return nil
+	}
+}
+
+// TestCutAfterHandshake: a server that takes the session up again and again and drops it each time is asked ever more
+// seldom, another one meanwhile, and the client's owner hears of it.
+func TestCutAfterHandshake(t *testing.T) {
+	trouble := make(chan error, 20)
+	s := &script{serve: func(int, *scriptConn) {}}
+	asked := make(chan string, 1000)
+	c, err := Connect(within(t), Config{
+		Servers: []string{"one:1", "two:1"},
+		Dial: func(ctx context.Context, addr string) (Conn, error) {
+			asked <- addr
+			return s.dial(ctx, addr)
+		},
+		OnTrouble: func(err error) { trouble <- err },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Drop()
+	if err := told(t, trouble); !strings.Contains(err.Error(), "ended at once") || !strings.Contains(err.Error(), ":1") {
+		t.Error(err)
+	}
+	if n := s.dials(); n > 20 {
+		t.Errorf("%d connections before anybody was told", n)
+	}
+	if first := []string{<-asked, <-asked, <-asked}; !slices.Equal(first, []string{"one:1", "two:1", "one:1"}) {
+		t.Error("asked", first)
+	}
+}
+
+// TestAuthRefusedLater: when who the client was is not taken on a new connection, that is what its owner is told.
+func TestAuthRefusedLater(t *testing.T) {
+	trouble := make(chan error, 20)
+	c := connectTo(t, &script{serve: func(n int, nc *scriptConn) {
+		q, _, err := nc.next()
+		switch {
+		case err != nil:
+		case n > 1:
+			nc.reply(q.Xid, 0, zk.AuthFailed, nil)
+			nc.next()
+		default:
+			nc.reply(q.Xid, 0, zk.OK, nil)
+		}
+	}}, Config{OnTrouble: func(err error) { trouble <- err }})
+	if err := c.AddAuth(within(t), "digest", []byte("ann:secret")); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, told(t, trouble), ErrAuthFailed)
+}
