@@ -163,7 +163,8 @@ func New(cfg Config) *Controller {
 
 // Session gives the controller a session under which the broker is registered, and waits for the
 // outcome of the election: when it returns nil, somebody is the controller, and if it is this broker
-// then the cluster was read, leaders were elected and the brokers told.
+// then the cluster was read, leaders were elected and the brokers told. zkclient.ErrSessionExpired, ErrClosed: the session
+// has ended before.
 func (c *Controller) Session(ctx context.Context, zk Coordinator) error {
 	joiner := make(chan error, 1)
 	c.mu.Lock()

@@ -131,7 +131,7 @@ func (c *Controller) turn(t *term, w *watches, flags uint32) *term {
 		c.join(nil)
 	case c.life.Err() != nil:
 	case errors.Is(err, zkclient.ErrSessionExpired), errors.Is(err, zkclient.ErrClosed):
-		// A new session will come.
+		c.join(err) // a new session will come, from who waits for this one's election
 	case errors.Is(err, errDeposed):
 		t.depose()
 		return nil

@@ -458,7 +458,12 @@ func TestConfigChange(t *testing.T) {
 // meanwhile, so it may need several tries.
 func (m *machine) endSession() {
 	m.t.Helper()
-	id, password := m.node.zk.Load().Session()
+	m.end(m.node.zk.Load().Session())
+}
+
+// end ends a session that another uses.
+func (m *machine) end(id int64, password []byte) {
+	m.t.Helper()
 	for {
 		thief, err := zkclient.Connect(m.t.Context(), zkclient.Config{Servers: m.cfg.Servers, SessionTimeout: m.cfg.SessionTimeout, SessionID: id, Password: password})
 		if errors.Is(err, zkclient.ErrSessionExpired) {

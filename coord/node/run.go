@@ -98,8 +98,8 @@ func (n *Node) renewOnce() error {
 		zk.Close()
 		return err
 	}
-	// Also when the driver could not finish now: it goes on by itself, or the session expires again.
-	if err := n.control.Session(n.life, zk); err != nil && n.life.Err() == nil {
+	// Also when the driver could not finish now: it goes on by itself, or the session has expired again.
+	if err := n.control.Session(zk.alive, zk); err != nil && n.life.Err() == nil {
 		n.log("the controller election is not finished", "err", err)
 	}
 	return nil

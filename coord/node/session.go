@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"platter/coord/zkclient"
@@ -31,7 +30,8 @@ const formerSessionTimeout = 2 * time.Second
 // session is one coordinator session.
 type session struct {
 	*zkclient.Client
-	dead atomic.Bool // it expired
+	alive context.Context // until it has expired or is closed, or the node ends
+	over  context.CancelFunc
 }
 
 type sessionJSON struct {
@@ -43,6 +43,7 @@ type sessionJSON struct {
 // connect opens a new session.
 func (n *Node) connect(ctx context.Context) (*session, error) {
 	s := &session{}
+	s.alive, s.over = context.WithCancel(n.life)
 	zk, err := zkclient.Connect(ctx, zkclient.Config{
 		Servers:        n.cfg.Servers,
 		Chroot:         n.cfg.Chroot,
@@ -51,6 +52,7 @@ func (n *Node) connect(ctx context.Context) (*session, error) {
 		OnTrouble:      func(err error) { n.log("no coordinator answers; data goes on", "err", err) },
 	})
 	if err != nil {
+		s.over()
 		return nil, err
 	}
 	s.Client = zk
@@ -59,8 +61,8 @@ func (n *Node) connect(ctx context.Context) (*session, error) {
 
 // onState notes what became of a session, when it is the one in use; for one that is still to be, see use.
 func (n *Node) onState(s *session, state zkclient.State) {
-	if state == zkclient.Expired {
-		s.dead.Store(true)
+	if state == zkclient.Expired || state == zkclient.Closed {
+		s.over()
 	}
 	if n.zk.Load() != s {
 		return
@@ -78,7 +80,7 @@ func (n *Node) onState(s *session, state zkclient.State) {
 // use makes s the session in use. It may have expired a moment ago, when nobody cared.
 func (n *Node) use(s *session) error {
 	n.zk.Store(s)
-	if s.dead.Load() {
+	if s.alive.Err() != nil {
 		return zkclient.ErrSessionExpired
 	}
 	return nil
