@@ -13,11 +13,31 @@ import (
 func isNoNode(err error) bool { return errors.Is(err, zkclient.ErrNoNode) }
 
 // load reads the whole cluster, pipelined, and brings it in order: elections, pushes to everybody,
-// deletions that were under way. What only we know (offline replicas) is carried over.
+// deletions that were under way. What only we know (offline replicas, who is leaving) is carried over; a try that
+// fails forgets nothing of it.
 func (t *term) load() error {
 	before := t.core
 	t.core = newCore()
 	t.loaded = false
+	if err := t.readAll(); err != nil {
+		t.core = before
+		return err
+	}
+	t.core.carryOffline(before)
+	t.core.leaving = before.leaving
+	t.core.rotation = max(before.rotation, len(t.core.topics))
+	if err := t.settle(); err != nil {
+		return err
+	}
+	t.loaded = true
+	if err := t.readLogDirEvents(); err != nil {
+		return err
+	}
+	return t.readDeletes()
+}
+
+// readAll fills the core with what the znodes say.
+func (t *term) readAll() error {
 	if err := t.readBrokers(); err != nil {
 		return err
 	}
@@ -33,17 +53,7 @@ func (t *term) load() error {
 			t.core.hide(topic)
 		}
 	}
-	t.core.carryOffline(before)
-	t.core.leaving = before.leaving
-	t.core.rotation = max(before.rotation, len(t.core.topics))
-	if err := t.settle(); err != nil {
-		return err
-	}
-	t.loaded = true
-	if err := t.readLogDirEvents(); err != nil {
-		return err
-	}
-	return t.readDeletes()
+	return nil
 }
 
 // carryOffline takes over which replicas of brokers that have not registered anew are offline.
