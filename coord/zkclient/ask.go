@@ -75,9 +75,10 @@ func (c *Client) RemoveWatches(ctx context.Context, path string, typ WatchType, 
 		return wrap("removeWatches", path, ErrNoWatcher)
 	}
 	q := zk.WatchesRequest{Path: full, Type: typ}
-	err := c.do(ctx, request{op: zk.OpRemoveWatches, record: q.Append})
-	if err == nil || local {
-		c.dropWatches(full, typ)
+	drop := func(*zk.Decoder) { c.dropWatches(full, typ) } // in the order of answers: a later one may set a watch anew
+	err := c.do(ctx, request{op: zk.OpRemoveWatches, record: q.Append, reply: ifOK(drop)})
+	if err != nil && local {
+		drop(nil)
 		err = nil
 	}
 	return wrap("removeWatches", path, err)

@@ -25,6 +25,7 @@ const (
 type call struct {
 	xid   int32
 	reply func(zk.ReplyHeader, *zk.Decoder) // on the reader's goroutine; nil for an error
+	watch string                            // as of its request
 	done  chan error                        // gets the outcome; has room for it
 }
 

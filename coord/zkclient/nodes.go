@@ -76,9 +76,14 @@ func (c *Client) read(ctx context.Context, op zk.Op, path string, watch func(Eve
 // readFull is read of a full path, of which path is what the caller knows.
 func (c *Client) readFull(ctx context.Context, op zk.Op, full, path string, watch func(Event), decode func(*zk.Decoder)) error {
 	q := zk.PathWatchRequest{Path: full, Watch: watch != nil}
+	watched := ""
+	if watch != nil {
+		watched = full
+	}
 	return c.do(ctx, request{
 		op:     op,
 		record: q.Append,
+		watch:  watched,
 		reply: func(h zk.ReplyHeader, d *zk.Decoder) {
 			if h.Err == zk.OK {
 				decode(d)

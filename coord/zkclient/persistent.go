@@ -32,8 +32,13 @@ func (c *Client) AddWatch(ctx context.Context, path string, recursive bool, call
 	if recursive {
 		q.Mode = zk.WatchPersistentRecursive
 	}
-	err = c.do(ctx, request{op: zk.OpAddWatch, record: q.Append, reply: ifOK(func(*zk.Decoder) { c.stay(full, w) })})
+	err = c.do(ctx, request{op: zk.OpAddWatch, record: q.Append, watch: full, reply: ifOK(func(*zk.Decoder) { c.stay(full, w) })})
 	if err != nil {
+		if ctx.Err() != nil { // the answer may be under way
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.unwatch(full, w, 0)
+		}
 		return nil, wrap("addWatch", path, err)
 	}
 	return func(ctx context.Context) error { return wrap("removeWatches", path, c.removeWatch(ctx, full, w)) }, nil
@@ -43,7 +48,9 @@ func (c *Client) AddWatch(ctx context.Context, path string, recursive bool, call
 type stayingWatcher struct {
 	watcher
 	recursive bool
-	missed    bool // a Missed is under way; under the client's mu
+	// Under the client's mu.
+	missed  bool // a Missed is under way
+	removed bool
 }
 
 func (c *Client) stay(full string, w *stayingWatcher) {
@@ -53,31 +60,51 @@ func (c *Client) stay(full string, w *stayingWatcher) {
 		go w.call(Event{Type: SessionLost, Path: w.path})
 		return
 	}
+	if w.removed { // nobody waited for the answer
+		c.unwatch(full, w, 1)
+		return
+	}
 	c.watches.staying[full] = append(c.watches.staying[full], w)
 }
 
-// removeWatch tells the server once nobody here waits for anything at the path: it removes all watches
-// of the connection there.
+// removeWatch takes a persistent watch away.
 func (c *Client) removeWatch(ctx context.Context, full string, w *stayingWatcher) error {
 	c.mu.Lock()
+	done := c.unwatch(full, w, 0)
+	c.mu.Unlock()
+	select {
+	case err := <-done:
+		if errors.Is(err, ErrNoWatcher) || errors.Is(err, ErrConnectionLoss) { // it goes with the connection
+			return nil
+		}
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// unwatch takes a persistent watch away here; and, once nobody waits for anything at the path, but for so many who
+// have asked, at the server, which removes all watches of the connection there. Both in one with mu held: a request
+// that sets a watch there goes out before, and is seen, or after. The outcome comes on the channel.
+func (c *Client) unwatch(full string, w *stayingWatcher, but int) <-chan error {
+	w.removed = true
 	left := slices.DeleteFunc(c.watches.staying[full], func(x *stayingWatcher) bool { return x == w })
 	if c.watches.staying[full] = left; len(left) == 0 {
 		delete(c.watches.staying, full)
 	}
-	used := len(left) > 0
-	for k := range c.watches.once {
-		used = used || len(c.watches.once[k][full]) > 0
+	done := make(chan error, 1)
+	switch {
+	case c.err != nil:
+		done <- c.err
+	case c.link == nil || c.watches.used(full, but): // without a connection there is nothing to remove
+		done <- nil
+	default:
+		q := zk.WatchesRequest{Path: full, Type: zk.WatcherAny}
+		if err := c.enqueue(c.link, request{op: zk.OpRemoveWatches, record: q.Append}, done); err != nil {
+			done <- err
+		}
 	}
-	c.mu.Unlock()
-	if used {
-		return nil
-	}
-	q := zk.WatchesRequest{Path: full, Type: zk.WatcherAny}
-	err := c.do(ctx, request{op: zk.OpRemoveWatches, record: q.Append})
-	if errors.Is(err, ErrNoWatcher) {
-		return nil
-	}
-	return err
+	return done
 }
 
 // tellStaying hands an event to the persistent watches that it is for; mu is held.

@@ -12,6 +12,7 @@ type request struct {
 	op     zk.Op
 	record func([]byte) []byte                   // appends the record; nil: there is none
 	reply  func(h zk.ReplyHeader, d *zk.Decoder) // on the reader's goroutine; nil: nothing to keep
+	watch  string                                // the full path that the reply may leave a watch on; "": none
 }
 
 // start sends q, after it has waited for a connection; the outcome comes on done, which has room.
@@ -56,7 +57,10 @@ func (c *Client) enqueue(l *link, q request, done chan error) error {
 	if q.op != zk.OpAuth {
 		c.xid = xid
 	}
-	l.add(&call{xid: xid, reply: q.reply, done: done}, frame)
+	if q.watch != "" {
+		c.watches.asked[q.watch]++
+	}
+	l.add(&call{xid: xid, reply: q.reply, watch: q.watch, done: done}, frame)
 	return nil
 }
 

@@ -103,6 +103,7 @@ func (c *Client) lose(l *link) {
 	if c.link == l {
 		c.link = nil
 		c.ready = make(chan struct{})
+		clear(c.watches.asked)
 		c.tell(Disconnected)
 	}
 	c.mu.Unlock()
@@ -272,6 +273,9 @@ func (c *Client) seen(zxid int64) {
 func (c *Client) answer(k *call, h zk.ReplyHeader, d *zk.Decoder) {
 	if k.reply != nil {
 		k.reply(h, d)
+	}
+	if k.watch != "" {
+		c.settle(k.watch)
 	}
 	switch {
 	case h.Err != zk.OK:

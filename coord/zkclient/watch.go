@@ -28,6 +28,7 @@ type watcher struct {
 type watchTable struct {
 	once    [watchKinds]map[string][]watcher
 	staying map[string][]*stayingWatcher
+	asked   map[string]int // requests in flight that may leave a watch
 }
 
 func newWatchTable() (t watchTable) {
@@ -35,6 +36,7 @@ func newWatchTable() (t watchTable) {
 		t.once[k] = map[string][]watcher{}
 	}
 	t.staying = map[string][]*stayingWatcher{}
+	t.asked = map[string]int{}
 	return t
 }
 
@@ -56,6 +58,16 @@ func (t *watchTable) take(typ EventType, full string) (ws []watcher) {
 		delete(t.once[k], full)
 	}
 	return ws
+}
+
+// used reports whether anybody waits for something at a path, or has asked to: but for so many who have asked.
+func (t *watchTable) used(full string, but int) bool {
+	for k := range t.once {
+		if len(t.once[k][full]) > 0 {
+			return true
+		}
+	}
+	return len(t.staying[full]) > 0 || t.asked[full] > but
 }
 
 // takeAll empties the table.
@@ -126,6 +138,15 @@ func (c *Client) fire(d *zk.Decoder) {
 	}
 	if strings.HasPrefix(e.Path, "/") {
 		c.tellStaying(EventType(e.Type), e.Path)
+	}
+}
+
+// settle counts a request as answered which might have left a watch.
+func (c *Client) settle(full string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watches.asked[full]--; c.watches.asked[full] <= 0 {
+		delete(c.watches.asked, full)
 	}
 }
 

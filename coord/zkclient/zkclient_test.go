@@ -219,18 +219,7 @@ func TestConnectionLoss(t *testing.T) {
 			_, err := c.Set(ctx, "/d", nil, -1)
 			inFlight <- err
 		}()
-		for { // until the request is in flight
-			c.mu.Lock()
-			l := c.link
-			c.mu.Unlock()
-			l.mu.Lock()
-			n := len(l.calls)
-			l.mu.Unlock()
-			if n > 0 {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
+		waitInFlight(t, c, 1)
 		cut.set(true, false, true)
 		wantErr(t, <-inFlight, ErrConnectionLoss)
 		expect(t, states, Disconnected)
