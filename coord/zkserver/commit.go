@@ -312,7 +312,7 @@ func (s *Server) applyBatch(batch []*proposal, touched toucher) []*conn {
 			})
 		}
 		if p.entry.Op == zk.OpCloseSession {
-			s.sessions.remove(p.entry.Session)
+			s.sessions.remove(p.entry.Session, p.conn)
 		}
 		s.settle(p, r, &touched)
 	}

@@ -48,7 +48,8 @@ type conn struct {
 	who     atomic.Pointer[[]zk.ID]
 	sinceMs int64 // Unix milliseconds
 
-	committing atomic.Bool             // the reader commits: it hears nothing of its client meanwhile
+	ended      atomic.Bool             // no request is taken any more: it is closed, or will be when out is sent
+	committing atomic.Bool             // the reader waits for a commit: it hears nothing of its client meanwhile
 	attached   atomic.Pointer[session] // what session is, for everybody else
 
 	received atomic.Int64
@@ -87,18 +88,20 @@ var errBusy = errors.New("too many requests are under way")
 // Read is the reader's.
 func (c *conn) Read(p []byte) (int, error) { return c.nc.Read(p) }
 
-// pushWrite queues a write; while too many are outstanding it waits, or says errBusy. What happens to the write
-// once the connection is dead is nobody's concern.
+// pushWrite queues a write, which the session counts as pending from here on; while too many are outstanding it waits,
+// or says errBusy.
 func (c *conn) pushWrite(wait bool) error {
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
 	if !wait && c.full(0) {
 		return errBusy
 	}
-	if c.waitForRoom(0) {
-		c.queue = append(c.queue, nil)
-		c.server.outstanding.Add(1)
+	if !c.waitForRoom(0) {
+		return net.ErrClosed
 	}
+	c.queue = append(c.queue, nil)
+	c.server.outstanding.Add(1)
+	c.session.pending.Add(1)
 	return nil
 }
 
@@ -159,6 +162,7 @@ func (c *conn) full(answerBytes int64) bool {
 // committed answers the write at the head of the queue, then runs the reads behind it up to the next
 // write. The tree is locked by the committer.
 func (c *conn) committed(s *Server, p *proposal, r tree.Result) {
+	c.session.settled()
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
 	if c.dead {
@@ -229,6 +233,7 @@ func (c *conn) finish() {
 	c.omu.Lock()
 	defer c.omu.Unlock()
 	c.last = true
+	c.ended.Store(true)
 	if !c.flushing && len(c.out) == 0 {
 		c.closeLocked()
 	}
@@ -336,6 +341,7 @@ func (c *conn) close() {
 func (c *conn) closeLocked() {
 	if !c.closed {
 		c.closed, c.out = true, nil
+		c.ended.Store(true)
 		c.taken.Signal()
 		c.server.backlog.Add(-c.counted)
 		c.counted = 0

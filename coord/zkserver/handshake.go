@@ -64,8 +64,28 @@ func (s *Server) handshake(c *conn, nc net.Conn, r *ioconn.FrameReader) error {
 		return nil
 	}
 	c.session = x
+	if err := s.awaitSettled(c); err != nil {
+		return err
+	}
 	c.connected(&q, x)
 	return nil
+}
+
+// awaitSettled waits until the writes of the session's earlier connection are over: whoever comes back looks at once
+// what has become of them.
+func (s *Server) awaitSettled(c *conn) error {
+	if c.session.pending.Load() == 0 {
+		return nil
+	}
+	c.committing.Store(true) // it is not the client's time
+	defer c.committing.Store(false)
+	select {
+	case <-c.session.whenSettled():
+		s.sessions.touch(c.session)
+		return nil
+	case <-s.stop:
+		return ErrClosed
+	}
 }
 
 var errNoSession = errors.New("no new session: the log has no room for it")

@@ -165,7 +165,7 @@ func (p *poller) take(c *conn, b []byte) (rest []byte, err error) {
 		if !p.prompt(c, frame) {
 			break
 		}
-		if err := p.s.dispatch(c, frame, p.s.sessions.touch(c.session), nil); errors.Is(err, errBusy) {
+		if err := p.s.dispatch(c, frame, nil); errors.Is(err, errBusy) {
 			break
 		} else if err != nil {
 			return nil, err

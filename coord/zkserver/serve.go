@@ -101,7 +101,7 @@ func isPing(frame []byte) bool {
 // take takes one frame of a connection's own goroutine.
 func (s *Server) take(c *conn, frame []byte, last bool) error {
 	s.heard(c, frame)
-	err := s.dispatch(c, frame, s.sessions.touch(c.session), func(p *proposal) error { return s.propose(p, last) })
+	err := s.dispatch(c, frame, func(p *proposal) error { return s.propose(p, last) })
 	if err == nil && !isPing(frame) { // a client that is slow to read its events is heard of meanwhile
 		c.flushFull()
 	}
@@ -117,10 +117,14 @@ func (s *Server) heard(c *conn, frame []byte) {
 var errNoToken = errors.New("a SASL request without a token")
 
 // dispatch answers one request, or queues it; a write is given to propose. Without propose it does not wait: the
-// write is the poller's, and what cannot be taken at once is errBusy, and untouched.
-func (s *Server) dispatch(c *conn, frame []byte, atMs int64, propose func(*proposal) error) error {
+// write is the poller's, and what cannot be taken at once is errBusy, and untouched. Once the connection has ended,
+// what it still brings is refused, and is no sign of life.
+func (s *Server) dispatch(c *conn, frame []byte, propose func(*proposal) error) error {
+	if c.ended.Load() {
+		return net.ErrClosed
+	}
 	d := zk.NewDecoder(frame)
-	q := request{atMs: atMs}
+	q := request{atMs: s.sessions.touch(c.session)}
 	q.Decode(&d)
 	if d.Err() != nil {
 		return fmt.Errorf("request header of %d bytes: %w", len(frame), d.Err())
@@ -183,11 +187,25 @@ func (s *Server) write(c *conn, q *request, propose func(*proposal) error) error
 		return err
 	}
 	p := &proposal{entry: s.entry(c.session.id, q), conn: c, xid: q.Xid, atMs: q.atMs}
+	if p.entry.Op == zk.OpCloseSession {
+		s.closes(p)
+	}
 	if propose == nil {
 		c.poller.writes = append(c.poller.writes, p)
 		return nil
 	}
 	return propose(p)
+}
+
+// closes makes a session close; with the first word of it nobody can attach to it any more
+// (PrepRequestProcessor.setSessionClosing).
+func (s *Server) closes(p *proposal) {
+	s.sessions.closes(p.conn.session)
+	p.done = func(r tree.Result) {
+		if r.Err != zk.OK {
+			s.sessions.revive(p.entry.Session)
+		}
+	}
 }
 
 // propose hands a write to the committer, which with lead may be the caller.

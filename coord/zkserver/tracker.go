@@ -16,6 +16,8 @@ type session struct {
 	password  []byte
 	timeoutMs atomic.Int32
 	heardMs   atomic.Int64 // of tracker time: when the client was last heard of
+	pending   atomic.Int64 // its writes that are neither applied nor refused yet
+	waiting   atomic.Pointer[chan struct{}]
 	// The tracker's:
 	conn    *conn // attached now, or nil
 	closing bool  // its close is proposed
@@ -80,13 +82,15 @@ func (t *tracker) add(id int64, password []byte, timeoutMs int32, c *conn) *sess
 	return x
 }
 
-// attach gives a session to a new connection, and closes the one that it had.
+// attach gives a session to a new connection, and closes the one that it had: what that one has sent, and nobody has
+// taken up yet, is lost with it.
 func (t *tracker) attach(id int64, password []byte, timeoutMs int32, c *conn) (*session, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.byID[id]
 	if x != nil && x.conn != nil { // before the password is looked at (ZooKeeperServer.processConnectRequest)
 		x.conn.close()
+		x.conn.abandon()
 	}
 	if x == nil || x.closing || !samePassword(x.password, password) {
 		return nil, false
@@ -117,8 +121,48 @@ func (t *tracker) touch(x *session) int64 {
 	return now
 }
 
-// remove forgets a session that the tree has closed; one that expired loses its connection.
-func (t *tracker) remove(id int64) {
+// settled notes that one of its writes is applied or refused.
+func (x *session) settled() {
+	if x.pending.Add(-1) == 0 && x.waiting.Load() != nil {
+		x.wake()
+	}
+}
+
+func (x *session) wake() {
+	if w := x.waiting.Swap(nil); w != nil {
+		close(*w)
+	}
+}
+
+// whenSettled is closed once none of its writes is under way. Its connection of that time is abandoned, so that there
+// come no more.
+func (x *session) whenSettled() <-chan struct{} {
+	done := make(chan struct{})
+	for !x.waiting.CompareAndSwap(nil, &done) {
+		if w := x.waiting.Load(); w != nil {
+			return *w
+		}
+	}
+	if x.pending.Load() == 0 {
+		x.wake()
+	}
+	return done
+}
+
+// closes notes that the client has asked for the session's close: nobody can attach to it any more, unless revive
+// takes it back.
+func (t *tracker) closes(x *session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if x.at >= 0 {
+		heap.Remove(&t.due, x.at)
+	}
+	x.closing = true
+}
+
+// remove forgets a session that the tree has closed. It loses its connection, but for by, which has asked for the close
+// and gets a reply first.
+func (t *tracker) remove(id int64, by *conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	x := t.byID[id]
@@ -129,8 +173,8 @@ func (t *tracker) remove(id int64) {
 	if x.at >= 0 {
 		heap.Remove(&t.due, x.at)
 	}
-	if x.closing && x.conn != nil {
-		x.conn.close() // nobody listens any more; a client that closed gets its reply first
+	if x.conn != nil && x.conn != by {
+		x.conn.close()
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 // have none.
 func start(t *testing.T, c Config) *Server {
 	t.Helper()
-	c.Pollers = 1
+	if c.Pollers == 0 {
+		c.Pollers = 1
+	}
 	if c.Clock == nil {
 		c.Clock = clock.Real{}
 	}
