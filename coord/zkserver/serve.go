@@ -60,11 +60,10 @@ func (s *Server) leave(c *conn, err error) {
 	defer s.running.Done()
 	c.abandon()
 	s.watches.Remove(c)
-	if c.session != nil {
+	c.drain()
+	if c.session != nil { // what ends the session, or takes it over, ends the draining
 		s.sessions.detach(c.session, c)
 	}
-	c.flush()
-	c.close()
 	s.conns.remove(c)
 	s.stats.dropped.Add(1)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
