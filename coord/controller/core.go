@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,7 +31,9 @@ type core struct {
 	deleted map[string]store.UUID
 	full    map[int32]bool
 	listed  bool
+	asked   map[int32]bool // brokers that have to hear again of replicas that they could not serve
 
+	ailing  map[int32]bool  // brokers that could not serve some replica
 	leaving map[int32]int64 // brokers that shut down, by the epoch of their registration
 }
 
@@ -60,6 +63,8 @@ func newCore() *core {
 		isNew:   map[store.TP]bool{},
 		deleted: map[string]store.UUID{},
 		full:    map[int32]bool{},
+		asked:   map[int32]bool{},
+		ailing:  map[int32]bool{},
 		leaving: map[int32]int64{},
 	}
 }
@@ -89,6 +94,8 @@ func (c *core) setBrokers(live []cluster.Broker) {
 // then with all the directories it has.
 func (c *core) touch(broker int32) {
 	c.listed = true
+	delete(c.ailing, broker)
+	delete(c.asked, broker)
 	for _, t := range c.topics {
 		for i := range t.parts {
 			p := &t.parts[i]
@@ -182,18 +189,44 @@ func (c *core) hide(t *topic) {
 	}
 }
 
-// replicaOffline tells that a broker cannot serve a replica: its directory failed.
-func (c *core) replicaOffline(broker int32, tp store.TP) {
+// replicaOffline tells that a broker cannot serve a replica: its directory failed, is full, or does not answer. True: that
+// is new.
+func (c *core) replicaOffline(broker int32, tp store.TP) bool {
 	p := c.partition(tp)
 	if p == nil || slices.Contains(p.offline, broker) || !slices.Contains(p.replicas, broker) {
-		return
+		return false
 	}
 	p.offline = append(p.offline, broker)
+	c.ailing[broker] = true
 	c.due[tp.Topic] = true
 	c.show(tp)
+	return true
 }
 
-// recheck has a broker told all its partitions again: some of its replicas may be offline.
+// replicaOnline tells that a broker serves a replica. True: it could not before.
+func (c *core) replicaOnline(broker int32, tp store.TP) bool {
+	p := c.partition(tp)
+	if p == nil || !slices.Contains(p.offline, broker) {
+		return false
+	}
+	p.offline = slices.DeleteFunc(p.offline, func(id int32) bool { return id == broker })
+	c.due[tp.Topic] = true
+	c.show(tp)
+	return true
+}
+
+// askAgain has all brokers that could not serve some replicas told of those.
+func (c *core) askAgain() {
+	clear(c.ailing)
+	for _, tp := range c.allPartitions() {
+		for _, id := range c.partition(tp).offline {
+			c.ailing[id] = true
+		}
+	}
+	maps.Copy(c.asked, c.ailing)
+}
+
+// recheck has a broker told all its partitions again: some of its replicas may be offline, or online again.
 func (c *core) recheck(broker int32) {
 	if _, live := c.brokers[broker]; live {
 		c.full[broker] = true

@@ -19,6 +19,9 @@ import (
 //	state t 0 leader=1 epoch=3 isr=(1,2) mzxid=5
 //	unclean t                 allows unclean election
 //	offline 1 t 0             broker 1 cannot serve partition 0
+//	online 1 t 0              broker 1 serves partition 0, and could not before
+//	again                     brokers are asked again for what they could not serve
+//	recheck 1                 broker 1 is told everything
 //	leave 1                   broker 1 shuts down
 //	wish t 0 broker=1 epoch=0 version=0 isr=(1,2@5)
 //	                          leader 1 wants this in-sync set; 2 fetched under registration 5
@@ -62,6 +65,13 @@ func TestTranscripts(t *testing.T) {
 			case "offline":
 				c.replicaOffline(int32(parseInt(t, d.CmdArgs[0].Key)),
 					store.TP{Topic: d.CmdArgs[1].Key, Partition: int32(parseInt(t, d.CmdArgs[2].Key))})
+			case "online":
+				c.replicaOnline(int32(parseInt(t, d.CmdArgs[0].Key)),
+					store.TP{Topic: d.CmdArgs[1].Key, Partition: int32(parseInt(t, d.CmdArgs[2].Key))})
+			case "again":
+				c.askAgain()
+			case "recheck":
+				c.recheck(int32(parseInt(t, d.CmdArgs[0].Key)))
 			case "leave":
 				c.leave(int32(parseInt(t, d.CmdArgs[0].Key)))
 			case "wish":

@@ -117,7 +117,9 @@ func (t *term) readDeletes() error {
 			doomed = append(doomed, topic)
 		}
 	}
-	t.push() // nobody learns of the topics any more
+	if err := t.settle(); err != nil { // nobody learns of the topics any more
+		return err
+	}
 	doomed = slices.DeleteFunc(doomed, func(topic *topic) bool { return !t.stopReplicas(topic) })
 	if err := t.removeZnodes(doomed); err != nil {
 		return err

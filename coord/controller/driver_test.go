@@ -16,6 +16,7 @@ import (
 	"platter/coord/zkclient"
 	"platter/engine/store"
 	"platter/io/clock"
+	"platter/io/disk"
 	"platter/io/memdisk"
 )
 
@@ -26,10 +27,18 @@ type brokers struct {
 	stopped []store.TP
 	image   *cluster.Image
 	refuse  map[store.TP]error
+	told    map[store.TP]int // how often
+}
+
+func (b *brokers) asked(tp store.TP) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.told[tp]
 }
 
 func newBrokers() *brokers {
-	return &brokers{leads: map[store.TP]PartitionState{}, image: cluster.NewImage("c"), refuse: map[store.TP]error{}}
+	return &brokers{leads: map[store.TP]PartitionState{}, image: cluster.NewImage("c"), refuse: map[store.TP]error{},
+		told: map[store.TP]int{}}
 }
 
 func (b *brokers) LeaderAndISR(_ context.Context, to cluster.Broker, r LeaderAndISR) ([]error, error) {
@@ -37,6 +46,7 @@ func (b *brokers) LeaderAndISR(_ context.Context, to cluster.Broker, r LeaderAnd
 	defer b.mu.Unlock()
 	errs := make([]error, len(r.Partitions))
 	for i, p := range r.Partitions {
+		b.told[p.TP]++
 		if errs[i] = b.refuse[p.TP]; errs[i] == nil {
 			b.leads[p.TP] = p
 		}
@@ -334,6 +344,36 @@ func TestOfflineReplica(t *testing.T) {
 	if p := b.look().Topic("t").Partitions[0]; p.Leader != 1 {
 		t.Fatalf("the other partition: %+v", p)
 	}
+}
+
+// TestReplicaComesBack: what kept a broker from serving a partition may pass; it is asked again, and leads again.
+func TestReplicaComesBack(t *testing.T) {
+	c := startCoordinator(t)
+	b := newBrokers()
+	ctl, _ := join(t, c, 1, b)
+	full := store.TP{Topic: "t", Partition: 1}
+	b.mu.Lock()
+	b.refuse[full] = disk.ErrFull
+	b.mu.Unlock()
+	ctl.CreateTopics(t.Context(), []NewTopic{{Name: "t", PartitionCount: 2, ReplicationFactor: 1}})
+	led := func() bool { return b.look().Topic("t").Partitions[1].Leader == 1 }
+	coordtest.Eventually(t, "the partition has no leader", func() bool { return !led() })
+	for _, reread := range []bool{false, true} {
+		if reread { // what is known survives it, and so does the next question
+			ctl.Reread()
+		}
+		before := b.asked(full)
+		coordtest.Eventually(t, "it is asked again", func() bool { return b.asked(full) > before+1 })
+	}
+	if led() {
+		t.Error("a partition is led that its broker cannot serve")
+	}
+	b.mu.Lock()
+	delete(b.refuse, full)
+	b.mu.Unlock()
+	coordtest.Eventually(t, "the partition is led again", func() bool {
+		return led() && b.look().Topic("t").Partitions[1].OfflineReplicas == nil
+	})
 }
 
 // TestElection: two brokers, one controller; when it goes the other takes over with the next epoch, and

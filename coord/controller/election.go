@@ -92,5 +92,5 @@ func (c *Controller) resume(w *watches) (*term, error) {
 
 func (c *Controller) newTerm(w *watches, epoch, fence int32) *term {
 	c.hush(nil) // what was sent in another term must not overtake
-	return &term{c: c, ctx: c.life, zk: w.zk, watches: w, core: newCore(), epoch: epoch, fence: fence}
+	return &term{c: c, ctx: c.life, zk: w.zk, watches: w, core: newCore(), epoch: epoch, fence: fence, askDelay: askDelayMin}
 }

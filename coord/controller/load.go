@@ -26,6 +26,7 @@ func (t *term) load() error {
 	t.core.carryOffline(before)
 	t.core.leaving = before.leaving
 	t.core.rotation = max(before.rotation, len(t.core.topics))
+	t.asking = false // this may have come instead of it
 	if err := t.settle(); err != nil {
 		return err
 	}

@@ -14,12 +14,14 @@ type push struct {
 	to     cluster.Broker
 	lead   *LeaderAndISR // nil: nothing
 	update *UpdateMetadata
+	asks   bool // lead names replicas that the broker could not serve
 }
 
 // pushes gives what has to be told since the last call, by broker id. A broker that registered hears
 // everything, the others what changed.
 func (c *core) pushes() []push {
-	if len(c.dirty) == 0 && len(c.deleted) == 0 && len(c.full) == 0 && !c.listed {
+	changes := len(c.dirty) > 0 || len(c.deleted) > 0 || c.listed
+	if !changes && len(c.full) == 0 && len(c.asked) == 0 {
 		return nil
 	}
 	live := c.liveBrokers()
@@ -29,15 +31,26 @@ func (c *core) pushes() []push {
 	var whole []cluster.TopicUpdate
 	var out []push
 	for _, b := range live {
+		if !changes && !c.full[b.ID] && !c.asked[b.ID] {
+			continue
+		}
 		p := push{to: b, update: &UpdateMetadata{Update: cluster.Update{Brokers: live, Topics: changed}}}
+		var states []PartitionState
 		if c.full[b.ID] {
 			if whole == nil {
 				all, whole = c.allPartitions(), c.allTopics(live)
 			}
 			p.update.Update.Full, p.update.Update.Topics = true, whole
-			p.lead = &LeaderAndISR{Full: true, Partitions: c.statesFor(b.ID, all)}
-		} else if states := c.statesFor(b.ID, moved); len(states) > 0 {
-			p.lead = &LeaderAndISR{Partitions: states}
+			states = c.statesFor(b.ID, all)
+		} else {
+			states = c.statesFor(b.ID, moved)
+		}
+		if c.ailing[b.ID] && (c.full[b.ID] || c.asked[b.ID]) {
+			lost := c.lostBy(b.ID)
+			states, p.asks = append(states, lost...), len(lost) > 0
+		}
+		if c.full[b.ID] || len(states) > 0 {
+			p.lead = &LeaderAndISR{Full: c.full[b.ID], Partitions: states}
 		}
 		out = append(out, p)
 	}
@@ -45,11 +58,12 @@ func (c *core) pushes() []push {
 	clear(c.isNew)
 	clear(c.deleted)
 	clear(c.full)
+	clear(c.asked)
 	c.listed = false
 	return out
 }
 
-// statesFor are those of the partitions that a broker has.
+// statesFor are those of the partitions that a broker has, and can serve as far as is known.
 func (c *core) statesFor(broker int32, tps []store.TP) []PartitionState {
 	var out []PartitionState
 	for _, tp := range tps {
@@ -57,12 +71,27 @@ func (c *core) statesFor(broker int32, tps []store.TP) []PartitionState {
 		if p == nil || !p.exists || !slices.Contains(p.replicas, broker) || slices.Contains(p.offline, broker) {
 			continue
 		}
-		out = append(out, PartitionState{
-			TP: tp, TopicID: c.topics[tp.Topic].id, State: p.state, PartitionEpoch: p.state.ZkVersion,
-			Replicas: p.replicas, Adding: p.adding, Removing: p.removing, New: c.isNew[tp],
-		})
+		out = append(out, c.stateOf(tp, p))
 	}
 	return out
+}
+
+// lostBy are the partitions that a broker has and could not serve.
+func (c *core) lostBy(broker int32) []PartitionState {
+	var out []PartitionState
+	for _, tp := range c.allPartitions() {
+		if p := c.partition(tp); p.exists && slices.Contains(p.offline, broker) {
+			out = append(out, c.stateOf(tp, p))
+		}
+	}
+	return out
+}
+
+func (c *core) stateOf(tp store.TP, p *partition) PartitionState {
+	return PartitionState{
+		TP: tp, TopicID: c.topics[tp.Topic].id, State: p.state, PartitionEpoch: p.state.ZkVersion,
+		Replicas: p.replicas, Adding: p.adding, Removing: p.removing, New: c.isNew[tp],
+	}
 }
 
 // moved are the partitions whose state changed, by topic and partition.

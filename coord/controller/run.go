@@ -22,6 +22,7 @@ const (
 	answerNews
 	balanceNews
 	configNews
+	askNews
 )
 
 // The driver waits this long after a failure that no event will end, doubling up to the maximum.
@@ -58,6 +59,9 @@ type term struct {
 	topicsAtMs int64
 	// elected and unclean are how many partitions got another leader since that was last told to the meter.
 	elected, unclean int
+	// asking: brokers will be asked again for what they could not serve; askDelay is the next pause before that.
+	asking   bool
+	askDelay time.Duration
 }
 
 // topicsEvery is how often the list of topics is read at most: every topic that we create ourselves makes
@@ -210,6 +214,11 @@ func (t *term) news(flags uint32) error {
 	}
 	if flags&answerNews != 0 && t.readAnswers() {
 		if err := t.settle(); err != nil {
+			return err
+		}
+	}
+	if flags&askNews != 0 {
+		if err := t.ask(); err != nil {
 			return err
 		}
 	}

@@ -9,8 +9,6 @@ import (
 
 	"platter/coord/cluster"
 	"platter/engine/store"
-	"platter/replication/host"
-	"platter/replication/replica"
 )
 
 const (
@@ -32,17 +30,11 @@ type message struct {
 	lead   *LeaderAndISR
 	stop   *StopReplica
 	update *UpdateMetadata
+	asks   bool // lead names replicas that the broker could not serve before
 
 	errs []error // by partition
 	err  error   // it was not taken at all
 	done chan struct{}
-}
-
-// answer is what a broker said of partitions that it was told of.
-type answer struct {
-	broker cluster.Broker
-	told   []PartitionState
-	errs   []error
 }
 
 // sender tells one broker, in one of its registrations, what the controller decides: in order, again and again
@@ -187,7 +179,7 @@ func (s *sender) try(m *message) (err error) {
 	case m.lead != nil:
 		m.errs, err = b.LeaderAndISR(s.ctx, s.to, *m.lead)
 		if err == nil {
-			s.c.answered(answer{s.to, m.lead.Partitions, m.errs})
+			s.c.answered(answer{s.to, m.lead.Partitions, m.errs}, m.asks)
 		}
 	case m.stop != nil:
 		m.errs, err = b.StopReplica(s.ctx, s.to, *m.stop)
@@ -195,46 +187,6 @@ func (s *sender) try(m *message) (err error) {
 		err = b.UpdateMetadata(s.ctx, s.to, *m.update)
 	}
 	return err
-}
-
-// answered notes what a broker said, for the driver.
-func (c *Controller) answered(a answer) {
-	for _, err := range a.errs {
-		if err != nil && !errors.Is(err, replica.ErrStaleEpoch) { // it knows better than we do
-			c.mu.Lock()
-			c.answers = append(c.answers, a)
-			c.mu.Unlock()
-			c.raise(answerNews)
-			return
-		}
-	}
-}
-
-// readAnswers takes over which replicas brokers cannot serve; true: there are some.
-func (t *term) readAnswers() (news bool) {
-	t.c.mu.Lock()
-	answers := t.c.answers
-	t.c.answers = nil
-	t.c.mu.Unlock()
-	for _, a := range answers {
-		if t.core.brokers[a.broker.ID].Epoch != a.broker.Epoch {
-			continue
-		}
-		for i, err := range a.errs {
-			if err == nil || errors.Is(err, replica.ErrStaleEpoch) {
-				continue
-			}
-			tp := a.told[i].TP
-			if errors.Is(err, host.ErrHangs) && len(a.told[i].Replicas) == 1 { // nobody else could; it has the word, and will
-				t.c.cfg.Log.Error("a broker's disk holds up a partition", "broker", a.broker.ID, "topic", tp.Topic, "partition", tp.Partition)
-				continue
-			}
-			t.c.cfg.Log.Error("a broker cannot serve a partition", "broker", a.broker.ID, "topic", tp.Topic, "partition", tp.Partition, "err", err)
-			t.core.replicaOffline(a.broker.ID, tp)
-			news = true
-		}
-	}
-	return news
 }
 
 // push tells the brokers what they have to hear, and waits for those that are not late. It returns whether that
@@ -254,7 +206,7 @@ func (t *term) push() (again bool) {
 			if slices.ContainsFunc(p.lead.Partitions, func(s PartitionState) bool { return s.New }) {
 				wait = createWait
 			}
-			words = append(words, &message{lead: p.lead})
+			words = append(words, &message{lead: p.lead, asks: p.asks})
 			if !p.lead.Full { // else a broker that has just come would not know where the leaders are that it follows
 				slices.Reverse(words)
 			}
