@@ -346,11 +346,20 @@ func TestOfflineReplica(t *testing.T) {
 	}
 }
 
+// swift fires timers long before their time.
+type swift struct{ clock.Real }
+
+func (c swift) AfterFunc(d time.Duration, f func()) func() bool { return c.Real.AfterFunc(d/100, f) }
+
 // TestReplicaComesBack: what kept a broker from serving a partition may pass; it is asked again, and leads again.
 func TestReplicaComesBack(t *testing.T) {
 	c := startCoordinator(t)
 	b := newBrokers()
-	ctl, _ := join(t, c, 1, b)
+	zk := c.Client()
+	register(t, zk, 1)
+	ctl := New(Config{BrokerID: 1, Brokers: b, Clock: swift{}, Log: quiet})
+	defer ctl.Stop()
+	coordtest.Must(t, ctl.Session(t.Context(), zk))
 	full := store.TP{Topic: "t", Partition: 1}
 	b.mu.Lock()
 	b.refuse[full] = disk.ErrFull

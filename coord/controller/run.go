@@ -23,6 +23,7 @@ const (
 	balanceNews
 	configNews
 	askNews
+	missedNews
 )
 
 // The driver waits this long after a failure that no event will end, doubling up to the maximum.
@@ -219,6 +220,11 @@ func (t *term) news(flags uint32) error {
 	}
 	if flags&askNews != 0 {
 		if err := t.ask(); err != nil {
+			return err
+		}
+	}
+	if flags&missedNews != 0 && t.retell() {
+		if err := t.settle(); err != nil {
 			return err
 		}
 	}

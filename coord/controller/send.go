@@ -21,7 +21,7 @@ const (
 	// The pauses between two tries to reach a broker.
 	sendDelayMin = 50 * time.Millisecond
 	sendDelayMax = time.Second
-	// sendQueueMax bounds what waits for a broker; beyond it the broker is told everything instead.
+	// sendQueueMax bounds what waits for a broker; beyond it the broker is told everything instead, when it can be reached.
 	sendQueueMax = 64
 )
 
@@ -50,6 +50,7 @@ type sender struct {
 	busy  bool
 	slow  bool // it is waited for with createWait only
 	late  bool // it is not waited for
+	lost  bool // something was not told, and nothing is until it can be told everything
 }
 
 // sender finds the one for a broker, or makes it. Only the driver calls it.
@@ -83,13 +84,16 @@ func (s *sender) send(m *message) *message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue) >= sendQueueMax {
+		s.lost = true
 		for _, old := range s.queue[1:] { // the first is under way
-			old.err = errOverrun
-			close(old.done)
+			old.drop()
 		}
 		s.c.unsent.Add(1 - int64(len(s.queue)))
 		s.queue = s.queue[:1]
-		s.c.raise(reread) // which tells everybody everything
+	}
+	if s.lost {
+		m.drop()
+		return nil
 	}
 	s.queue = append(s.queue, m)
 	s.c.unsent.Add(1)
@@ -101,6 +105,40 @@ func (s *sender) send(m *message) *message {
 		return nil
 	}
 	return m
+}
+
+func (m *message) drop() {
+	m.err = errOverrun
+	close(m.done)
+}
+
+// missed says whether the broker has missed something and can be told everything now.
+func (s *sender) missed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lost && !s.busy
+}
+
+// afresh lets messages through again, of which the first tells everything.
+func (s *sender) afresh() {
+	s.mu.Lock()
+	s.lost = s.lost && s.busy
+	s.mu.Unlock()
+}
+
+// stopping finds a message by which the broker is told already to delete replicas; nil: none waits.
+func (s *sender) stopping(parts []StopPartition) *message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range slices.Backward(s.queue) {
+		switch {
+		case m.stop != nil && slices.Equal(m.stop.Partitions, parts):
+			return m
+		case m.lead != nil && slices.ContainsFunc(m.lead.Partitions, func(p PartitionState) bool { return p.TP.Topic == parts[0].TP.Topic }):
+			return nil // they may have been made anew
+		}
+	}
+	return nil
 }
 
 var errOverrun = errors.New("too many changes wait for the broker")
@@ -131,7 +169,11 @@ func (s *sender) run() {
 		s.mu.Lock()
 		if len(s.queue) == 0 {
 			s.busy, s.slow, s.late = false, false, false
+			lost := s.lost
 			s.mu.Unlock()
+			if lost {
+				s.c.raise(missedNews)
+			}
 			return
 		}
 		m := s.queue[0]
@@ -201,6 +243,9 @@ func (t *term) push() (again bool) {
 		p.update.Header = h
 		p.update.Update.ControllerID, p.update.Update.ControllerEpoch = h.ControllerID, h.ControllerEpoch
 		words := []*message{{update: p.update}}
+		if p.lead != nil && p.lead.Full {
+			s.afresh()
+		}
 		if p.lead != nil {
 			p.lead.Header = h
 			if slices.ContainsFunc(p.lead.Partitions, func(s PartitionState) bool { return s.New }) {
@@ -217,6 +262,17 @@ func (t *term) push() (again bool) {
 	}
 	t.await(sent, wait)
 	return t.readAnswers()
+}
+
+// retell has brokers that have missed something told everything; true: there are some.
+func (t *term) retell() (any bool) {
+	for id, s := range t.c.senders {
+		if t.core.brokers[id].Epoch == s.to.Epoch && s.missed() {
+			t.core.recheck(id)
+			any = true
+		}
+	}
+	return any
 }
 
 func (t *term) header(to cluster.Broker) Header {
@@ -255,8 +311,11 @@ const lateCheck = 10 * time.Millisecond
 // stop makes a broker end replicas, and waits for it: nil when all did.
 func (t *term) stop(to cluster.Broker, parts []StopPartition) error {
 	s := t.c.sender(to)
-	m := &message{stop: &StopReplica{Header: t.header(to), Partitions: parts}}
-	if s.send(m) == nil {
+	m := s.stopping(parts)
+	if m == nil {
+		m = s.send(&message{stop: &StopReplica{Header: t.header(to), Partitions: parts}})
+	}
+	if m == nil {
 		return errLate
 	}
 	t.await([]sending{{s, m}}, createWait)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -196,7 +197,8 @@ func TestSenderBeforeTheBrokerKnows(t *testing.T) {
 	}
 }
 
-// TestSenderOverrun: what waits for a broker that hangs is bounded; it is told everything instead.
+// TestSenderOverrun: what waits for a broker that hangs is bounded; it is told everything instead when it answers again,
+// and nothing before that.
 func TestSenderOverrun(t *testing.T) {
 	hold := make(chan struct{})
 	l := &listener{hold: hold}
@@ -214,19 +216,46 @@ func TestSenderOverrun(t *testing.T) {
 			t.Fatalf("%d wait", waiting)
 		}
 	}
-	if c.flags.Load()&reread == 0 {
-		t.Error("nobody reads everything anew")
+	s.afresh() // too early
+	if s.missed() || s.send(update(-1)) != nil {
+		t.Error("it could be told everything while it hangs")
 	}
 	close(hold)
-	overrun := 0
-	for _, m := range all {
-		awaitDone(t, m)
-		if errors.Is(m.err, errOverrun) {
-			overrun++
+	for i, m := range all {
+		if awaitDone(t, m); (i > 0) != errors.Is(m.err, errOverrun) {
+			t.Errorf("message %d: %v", i, m.err)
 		}
 	}
-	if overrun == 0 || overrun+len(l.heard) != len(all) || l.heard[0] != "update 0" {
-		t.Errorf("%d dropped, %d heard of %d", overrun, len(l.heard), len(all))
+	coordtest.Eventually(t, "the driver hears of it", func() bool { return c.flags.Load()&missedNews != 0 && s.missed() })
+	if c.flags.Load()&reread != 0 {
+		t.Error("the whole cluster is read again for one broker")
+	}
+	s.afresh()
+	awaitDone(t, s.send(update(7)))
+	if _, unsent := c.Waiting(); fmt.Sprint(l.heard) != "[update 0 update 7]" || s.missed() || unsent != 0 {
+		t.Errorf("heard %v, %d wait", l.heard, unsent)
+	}
+}
+
+// TestSenderStopsOnce: a deletion that waits for a broker is not queued again, unless the replicas may be there anew.
+func TestSenderStopsOnce(t *testing.T) {
+	l := &listener{hold: make(chan struct{})}
+	c := speaker(t, l)
+	s := c.sender(cluster.Broker{ID: 2, Epoch: 5})
+	parts := stopParts(&topic{name: "t", parts: make([]partition, 2)}, true)
+	if s.stopping(parts) != nil {
+		t.Error("nothing waits")
+	}
+	m := &message{stop: &StopReplica{Partitions: parts}}
+	s.send(update(1))
+	s.send(m)
+	s.send(update(2))
+	if s.stopping(slices.Clone(parts)) != m || s.stopping(parts[:1]) != nil {
+		t.Error("not the message that waits")
+	}
+	s.send(&message{lead: &LeaderAndISR{Partitions: []PartitionState{{TP: store.TP{Topic: "t"}}}}})
+	if s.stopping(parts) != nil {
+		t.Error("it was stopped before it is made")
 	}
 }
 
