@@ -48,9 +48,10 @@ type conn struct {
 	who     atomic.Pointer[[]zk.ID]
 	sinceMs int64 // Unix milliseconds
 
-	ended      atomic.Bool             // no request is taken any more: it is closed, or will be when out is sent
-	committing atomic.Bool             // the reader waits for a commit: it hears nothing of its client meanwhile
-	attached   atomic.Pointer[session] // what session is, for everybody else
+	ended       atomic.Bool             // no request is taken any more: it is closed, or will be when out is sent
+	committing  atomic.Bool             // the reader waits for a commit: it hears nothing of its client meanwhile
+	readerWaits atomic.Bool             // nor does it while it waits until output is sent
+	attached    atomic.Pointer[session] // what session is, for everybody else
 
 	received atomic.Int64
 
@@ -245,7 +246,9 @@ func (c *conn) flush() {
 	defer c.omu.Unlock()
 	if !c.flushing {
 		c.flushing = true
-		c.send(c.nc.Write)
+		c.readerWaits.Store(true)
+		c.send(c.write)
+		c.readerWaits.Store(false)
 	}
 }
 
@@ -253,13 +256,18 @@ func (c *conn) flush() {
 func (c *conn) flushFull() {
 	c.omu.Lock()
 	defer c.omu.Unlock()
+	if len(c.out) < outBytesSoft {
+		return
+	}
+	c.readerWaits.Store(true)
+	defer c.readerWaits.Store(false)
 	for len(c.out) >= outBytesSoft && !c.closed {
 		if c.flushing {
 			c.taken.Wait()
 			continue
 		}
 		c.flushing = true
-		c.send(c.nc.Write)
+		c.send(c.write)
 	}
 }
 
@@ -299,7 +307,7 @@ func (c *conn) sendNow() {
 	go func() {
 		c.omu.Lock()
 		defer c.omu.Unlock()
-		c.send(c.nc.Write)
+		c.send(c.write)
 	}()
 }
 

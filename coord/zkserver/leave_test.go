@@ -2,6 +2,7 @@ package zkserver
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ const longAnswer = 20 << 20
 func slowPeer(t *testing.T, s *Server) *peer {
 	t.Helper()
 	p := dialPeer(t, s.Addr())
-	if err := p.nc.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+	if err := p.nc.(*net.TCPConn).SetReadBuffer(256 << 10); err != nil {
 		t.Fatal(err)
 	}
 	p.frames = ioconn.NewFrameReader(t.Context(), p.nc, ioconn.FrameConfig{Pool: buf.New(64 << 20), BytesMax: 2 * longAnswer})
@@ -58,5 +59,31 @@ func TestWhoLeavesWithoutReading(t *testing.T) {
 			now.Advance(time.Second)
 			return s.conns.count() == 0
 		})
+	})
+}
+
+// TestSlowReaderLives: a client that takes a long answer slowly keeps its session, though nobody comes to its pings.
+func TestSlowReaderLives(t *testing.T) {
+	bothWays(t, func(t *testing.T, c Config) {
+		s, now, _ := withLongNode(t, c)
+		slow := slowPeer(t, s)
+		if r, err := slow.connect(zk.ConnectRequest{TimeoutMs: 10_000}); err != nil || r.SessionID == 0 {
+			t.Fatal(r, err)
+		}
+		session := connOf(s, slow.id).attached.Load()
+		get := slow.frame(zk.OpGetData, pathBody("/long", false))
+		slow.nc.Write(append(get, get...))
+		part := make([]byte, 64<<10)
+		for range 5 {
+			now.Advance(4 * time.Second)
+			slow.nc.Write(slow.frame(zk.OpPing, nil))
+			for session.heardMs.Load() < s.sessions.nowMs() { // what is read makes room, which the server fills
+				if _, err := io.ReadFull(slow.nc, part); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		go io.Copy(io.Discard, slow.nc)
+		eventually(t, func() bool { return connOf(s, slow.id) != nil && !connOf(s, slow.id).readerWaits.Load() })
 	})
 }

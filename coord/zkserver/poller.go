@@ -137,7 +137,10 @@ func (p *poller) ready(c *conn, ended bool) {
 		}
 		if len(rest) > 0 || n == len(p.buf) {
 			first := bytes.Clone(rest)
-			p.handOver(c, func() { p.s.serveFrames(c, p.s.newFrameReader(c, first)) })
+			p.handOver(c, func() {
+				c.flushFull() // what is out is not to grow beyond what it may be by what comes next
+				p.s.serveFrames(c, p.s.newFrameReader(c, first))
+			})
 			return
 		}
 		if !ended {

@@ -118,7 +118,7 @@ func TestWhatNobodyTookUpIsLost(t *testing.T) {
 		eventually(t, func() bool { return outstanding(s) > 0 })
 		again := comeBack(t, s, p)
 		attachedAnew(t, s, p.id, before)
-		taken := before.session.pending.Load()
+		taken := before.attached.Load().pending.Load()
 		script1(t, d, "")
 		if id := welcomed(t, again); id != p.id {
 			t.Fatalf("session %#x", id)
