@@ -234,3 +234,34 @@ func TestTooManyIdentities(t *testing.T) {
 	}
 	alive(t, s)
 }
+
+// TestInventedNamespaces: what clients ask for in vain is in no figures, and keeps nobody else out of them.
+func TestInventedNamespaces(t *testing.T) {
+	s := start(t, Config{FS: memdisk.New(memdisk.Options{}), Dir: "/zk", FourLetterWords: []string{"mntr"}})
+	p := open(t, s, 10_000)
+	for i := range namespacesMax + 1 {
+		path := fmt.Sprintf("/invented%d\nzk_forged\t1\n", i)
+		for _, op := range []zk.Op{zk.OpExists, zk.OpGetData, zk.OpGetChildren} {
+			if h, _ := p.call(t, op, pathBody(path, false)); h.Err == zk.OK {
+				t.Fatal(h)
+			}
+		}
+	}
+	for _, path := range []string{"/real", "/" + strings.Repeat("x", namespaceBytesMax+1)} {
+		if h, _ := p.call(t, zk.OpCreate, createBody(path, nil, 0)); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+		if h, _ := p.call(t, zk.OpExists, pathBody(path, false)); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+	}
+	text := s.mntrWord()
+	for _, x := range []struct {
+		what  string
+		there bool
+	}{{"zk_cnt_real_read_per_namespace\t1\n", true}, {"zk_cnt_real_write_per_namespace\t1\n", true}, {"invented", false}, {"forged", false}, {"xxxx", false}} {
+		if strings.Contains(text, x.what) != x.there {
+			t.Errorf("%q is there: %v", x.what, !x.there)
+		}
+	}
+}

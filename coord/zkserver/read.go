@@ -92,6 +92,13 @@ func (s *Server) answerBytes(q *request) int64 {
 	return 0
 }
 
+// count counts what was read of a node, if there is one: what clients ask for in vain names no namespace.
+func (r *reader) count(code zk.Code, path string, bytes int) {
+	if code == zk.OK {
+		r.s.stats.namespaces.read(path, bytes)
+	}
+}
+
 func nothing(b []byte) []byte { return b }
 
 func (r *reader) pathWatch() (q zk.PathWatchRequest, ok bool) {
@@ -109,7 +116,7 @@ func (r *reader) exists() bool {
 		return r.answer(zk.BadArguments, nothing)
 	}
 	st, code := r.s.tree.Exists(q.Path)
-	r.s.stats.namespaces.read(q.Path, 0)
+	r.count(code, q.Path, 0)
 	r.answer(code, st.Append)
 	if q.Watch {
 		r.s.watch(r.c, tree.WatchData, tree.OneShot, q.Path)
@@ -128,7 +135,7 @@ func (r *reader) getData() bool {
 	if code == zk.OK && !r.c.reserve(int64(len(a.Data))) {
 		return true
 	}
-	r.s.stats.namespaces.read(q.Path, len(a.Data))
+	r.count(code, q.Path, len(a.Data))
 	r.answer(code, a.Append)
 	if q.Watch && code == zk.OK {
 		r.s.watch(r.c, tree.WatchData, tree.OneShot, q.Path)
@@ -157,7 +164,7 @@ func (r *reader) getChildren() bool {
 		}
 		return b
 	})
-	r.s.stats.namespaces.read(q.Path, bytes)
+	r.count(code, q.Path, bytes)
 	if q.Watch && code == zk.OK {
 		r.s.watch(r.c, tree.WatchChild, tree.OneShot, q.Path)
 	}

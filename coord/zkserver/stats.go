@@ -150,10 +150,14 @@ func (n numbers) quantile(q float64) int64 {
 	return n.max
 }
 
-// namespacesMax bounds the top nodes that are told apart.
-const namespacesMax = 1000
+// namespacesMax bounds the top nodes that are told apart, and namespaceBytesMax the names of those.
+const (
+	namespacesMax     = 1000
+	namespaceBytesMax = 256
+)
 
-// namespaces are bytes read and written below each node of the root. Looking one up takes no lock.
+// namespaces are bytes read and written below each node of the root, also of those that are gone. Looking one up takes
+// no lock.
 type namespaces struct {
 	mu  sync.Mutex
 	all atomic.Pointer[map[string]*namespace]
@@ -171,6 +175,9 @@ func (n *namespaces) of(path string) *namespace {
 		if x := (*all)[top]; x != nil || len(*all) >= namespacesMax {
 			return x
 		}
+	}
+	if len(top) > namespaceBytesMax {
+		return nil
 	}
 	return n.add(strings.Clone(top))
 }
