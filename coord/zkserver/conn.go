@@ -27,9 +27,10 @@ const (
 	// backlogBytesMax, or the one that grows is closed.
 	backlogBytesMin = 1 << 20
 	backlogBytesMax = 128 << 20
-	// heldBytesMax bounds how long the answers to a connection's waiting reads may be together: the committer puts
-	// them all into the output at once.
-	heldBytesMax = 1 << 20
+	// heldBytesMax bounds how long a connection's waiting reads and the answers to them may be together: the committer
+	// puts these all into the output at once. heldBodiesMax bounds all connections' waiting reads.
+	heldBytesMax  = 1 << 20
+	heldBodiesMax = 32 << 20
 	// outBytesKept is the largest output buffer that an idle connection keeps.
 	outBytesKept = 16 << 10
 )
@@ -58,7 +59,7 @@ type conn struct {
 	qmu   sync.Mutex
 	qroom sync.Cond
 	queue []*request // nil: a write that is under way; else a read that waits for the one before it
-	held  int64      // answerBytes of the reads in it
+	held  int64      // heldBytes of the reads in it
 	dead  bool       // nobody reads any more: the queue is empty and stays so
 
 	omu      sync.Mutex
@@ -94,10 +95,13 @@ func (c *conn) Read(p []byte) (int, error) { return c.nc.Read(p) }
 func (c *conn) pushWrite(wait bool) error {
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
-	if !wait && c.full(0) {
-		return errBusy
+	for c.full(0) {
+		if !wait {
+			return errBusy
+		}
+		c.qroom.Wait()
 	}
-	if !c.waitForRoom(0) {
+	if c.dead {
 		return net.ErrClosed
 	}
 	c.queue = append(c.queue, nil)
@@ -112,23 +116,33 @@ func (c *conn) pushRead(q *request, wait bool) (queued bool, err error) {
 	if !c.writes() {
 		return false, nil
 	}
-	q.answerBytes = c.server.answerBytes(q)
+	q.heldBytes = c.server.answerBytes(q) + int64(len(q.body))
 	c.qmu.Lock()
 	defer c.qmu.Unlock()
-	if !wait && c.full(q.answerBytes) {
-		return false, errBusy
-	}
-	if !c.waitForRoom(q.answerBytes) {
-		return true, nil
+	for len(c.queue) > 0 && (c.full(q.heldBytes) || !c.server.hold(q)) {
+		if !wait {
+			return false, errBusy
+		}
+		c.qroom.Wait() // the write that it waits for, if nothing else, makes room
 	}
 	if len(c.queue) == 0 {
-		return false, nil
+		return c.dead, nil
 	}
 	held := *q
 	held.body = bytes.Clone(q.body)
 	c.queue = append(c.queue, &held)
-	c.held += q.answerBytes
+	c.held += q.heldBytes
 	return true, nil
+}
+
+// hold takes room for the body of a read that is to wait; false: there is none.
+func (s *Server) hold(q *request) bool {
+	n := int64(len(q.body))
+	if s.heldBodies.Add(n) <= heldBodiesMax {
+		return true
+	}
+	s.heldBodies.Add(-n)
+	return false
 }
 
 // writes reports whether a write is under way.
@@ -147,17 +161,10 @@ func (c *conn) outstandingMax() int {
 	return outstandingMax
 }
 
-// waitForRoom waits until one more request, a read with an answer of so many bytes or a write, may be queued. It is
-// called with qmu held; false: the connection is dead.
-func (c *conn) waitForRoom(answerBytes int64) bool {
-	for c.full(answerBytes) {
-		c.qroom.Wait()
-	}
-	return !c.dead
-}
-
-func (c *conn) full(answerBytes int64) bool {
-	return !c.dead && (len(c.queue) >= c.outstandingMax() || c.held > 0 && c.held+answerBytes > heldBytesMax)
+// full reports whether one more request, which holds so many bytes, must wait before it is queued. It is called with
+// qmu held.
+func (c *conn) full(heldBytes int64) bool {
+	return !c.dead && (len(c.queue) >= c.outstandingMax() || c.held > 0 && c.held+heldBytes > heldBytesMax)
 }
 
 // committed answers the write at the head of the queue, then runs the reads behind it up to the next
@@ -177,7 +184,8 @@ func (c *conn) committed(s *Server, p *proposal, r tree.Result) {
 	n := 1
 	for n < len(c.queue) && c.queue[n] != nil {
 		s.answerRead(c, c.queue[n])
-		c.held -= c.queue[n].answerBytes
+		c.held -= c.queue[n].heldBytes
+		s.heldBodies.Add(-int64(len(c.queue[n].body)))
 		n++
 	}
 	rest := copy(c.queue, c.queue[n:])
@@ -193,6 +201,8 @@ func (c *conn) abandon() {
 	for _, q := range c.queue {
 		if q == nil {
 			c.server.outstanding.Add(-1)
+		} else {
+			c.server.heldBodies.Add(-int64(len(q.body)))
 		}
 	}
 	c.dead, c.queue, c.held = true, nil, 0

@@ -265,3 +265,38 @@ func TestInventedNamespaces(t *testing.T) {
 		}
 	}
 }
+
+// TestLongReadsBehindWrites: the reads of many clients that wait for writes take bounded memory, and are answered.
+func TestLongReadsBehindWrites(t *testing.T) {
+	bothWays(t, func(t *testing.T, c Config) {
+		s, d := held(t, c)
+		const reads, bodyBytes = 2, 1_000_000 // one of them is what a connection may hold
+		peers := make([]*peer, heldBodiesMax/bodyBytes+8)
+		for i := range peers {
+			peers[i] = open(t, s, 60_000)
+		}
+		script1(t, d, "sync log.*: hang")
+		for _, p := range peers {
+			b := p.frame(zk.OpCreate, createBody("/n-", nil, zk.FlagSequential))
+			for range reads {
+				b = append(b, p.frame(zk.OpExists, pathBody("/"+strings.Repeat("x", bodyBytes), false))...)
+			}
+			go p.nc.Write(b)
+		}
+		eventually(t, func() bool { return outstanding(s) >= len(peers) })
+		// What is queued beside one write of each is held.
+		eventually(t, func() bool { return outstanding(s)-len(peers) >= heldBodiesMax/bodyBytes*3/4 })
+		if n := outstanding(s) - len(peers); n > heldBodiesMax/bodyBytes {
+			t.Fatalf("%d reads of %d bytes wait", n, bodyBytes)
+		}
+		script1(t, d, "")
+		for _, p := range peers {
+			for i := range 1 + reads {
+				if h, _ := p.next(t); h.Xid != int32(1+i) || (h.Err == zk.OK) != (i == 0) {
+					t.Fatal(h)
+				}
+			}
+		}
+		eventually(t, func() bool { return s.heldBodies.Load() == 0 })
+	})
+}

@@ -19,8 +19,8 @@ type request struct {
 	body []byte
 	who  []zk.ID // whom the client had authenticated as
 	atMs int64   // tracker time of its arrival
-	// answerBytes is the length of the answer, about; of a read that waits.
-	answerBytes int64
+	// heldBytes is what a read that waits holds: its body and the answer, about.
+	heldBytes int64
 }
 
 // acceptLoop takes the connections that the limits let in, until the listener is closed.

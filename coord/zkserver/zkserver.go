@@ -141,6 +141,7 @@ type Server struct {
 	stats  stats
 
 	outstanding   atomic.Int64 // writes that wait for the committer
+	heldBodies    atomic.Int64 // bytes of reads that wait for writes
 	backlog       atomic.Int64 // bytes of long outputs, that clients have not read
 	snapshotting  atomic.Bool
 	quotaWarnedMs atomic.Int64 // tracker time
