@@ -25,7 +25,7 @@ const (
 	outBytesMax  = 32 << 20
 	// backlogBytesMin is from where on a connection's output counts as a backlog; together they may be
 	// backlogBytesMax, or the one that grows is closed.
-	backlogBytesMin = 1 << 20
+	backlogBytesMin = outBytesSoft
 	backlogBytesMax = 128 << 20
 	// heldBytesMax bounds how long a connection's waiting reads and the answers to them may be together: the committer
 	// puts these all into the output at once. heldBodiesMax bounds all connections' waiting reads.
@@ -330,14 +330,16 @@ func (c *conn) send(write func([]byte) (int, error)) bool {
 		c.taken.Signal()
 		c.omu.Unlock()
 		n, err := write(buf)
-		c.server.backlog.Add(-counted)
 		c.omu.Lock()
+		if err == nil && n < len(buf) && !c.closed {
+			c.out = append(buf[n:], c.out...)
+			c.counted += counted
+			return false
+		}
+		c.server.backlog.Add(-counted)
 		switch {
 		case err != nil:
 			c.closeLocked()
-		case n < len(buf) && !c.closed:
-			c.out = append(buf[n:], c.out...)
-			return false
 		case cap(buf) <= outBytesKept:
 			c.spare = buf[:0]
 		}

@@ -119,6 +119,30 @@ func TestLongList(t *testing.T) {
 	list()
 }
 
+// TestUnreadAnswersCount: what a client leaves unread is in the sum of all, also when it is little.
+func TestUnreadAnswersCount(t *testing.T) {
+	bothWays(t, func(t *testing.T, c Config) {
+		s, _ := held(t, c)
+		p := open(t, s, 60_000)
+		const bytes = 200_000
+		if h, _ := p.call(t, zk.OpCreate, createBody("/n", make([]byte, bytes), 0)); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+		deaf := slowPeer(t, s)
+		if r, err := deaf.connect(zk.ConnectRequest{TimeoutMs: 40_000}); err != nil || r.SessionID == 0 {
+			t.Fatal(r, err)
+		}
+		var all []byte
+		for range longAnswer / bytes {
+			all = append(all, deaf.frame(zk.OpGetData, pathBody("/n", false))...)
+		}
+		deaf.nc.Write(all)
+		eventually(t, func() bool { return s.backlog.Load() >= bytes })
+		deaf.nc.Close()
+		eventually(t, func() bool { return s.backlog.Load() == 0 })
+	})
+}
+
 // eventually waits until something is so.
 func eventually(t *testing.T, so func() bool) {
 	t.Helper()

@@ -6,6 +6,9 @@ import "slices"
 // children. The real server knows no bound but its heap; jute.maxbuffer is the client's, as far as answers go.
 const answerBytesMax = 256 << 20
 
+// headBytes is room for what an answer has beside its data: its length, header and Stat.
+const headBytes = 256
+
 // tooMuch reports whether an output of n bytes, of which before were there already, is too much, where all have so many
 // that were not read. A long answer is not refused for its own length as long as the others keep within their bounds.
 func tooMuch(n, before, all int64) bool {
@@ -45,6 +48,6 @@ func (c *conn) reserve(answerBytes int64) bool {
 		c.closeLocked()
 		return false
 	}
-	c.out = slices.Grow(c.out, int(answerBytes))
+	c.out = slices.Grow(c.out, int(answerBytes)+headBytes)
 	return true
 }
