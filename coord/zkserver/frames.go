@@ -142,6 +142,16 @@ func (s *scanner) bytes(pos int64, n int) ([]byte, error) {
 	return s.window[pos-s.at:][:n], nil
 }
 
+// rewrite writes n bytes at pos as they are.
+func (s *scanner) rewrite(pos int64, n int) error {
+	b, err := s.bytes(pos, n)
+	if err != nil || len(b) == 0 {
+		return err
+	}
+	_, err = s.file.WriteV([][]byte{b}, pos)
+	return err
+}
+
 // errBadFrame: the bytes at the scanner's position are no frame.
 var errBadFrame = errors.New("damaged frame")
 

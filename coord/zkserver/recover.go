@@ -252,7 +252,9 @@ func (st *store) replay(t *tree.Tree, first int64, last bool) error {
 	if first > t.Zxid()+1 {
 		return &CorruptError{path, 0, fmt.Errorf("starts at zxid %#x, but the state before it ends at %#x", first, t.Zxid())}
 	}
+	begin := s.pos // of the last frame
 	for {
+		at := s.pos
 		payload, err := s.next()
 		if err == io.EOF || errors.Is(err, errBadFrame) {
 			break
@@ -260,6 +262,7 @@ func (st *store) replay(t *tree.Tree, first int64, last bool) error {
 		if err != nil {
 			return err
 		}
+		begin = at
 		if err := applyFrame(t, payload); err != nil {
 			return &CorruptError{path, s.pos, err}
 		}
@@ -271,7 +274,7 @@ func (st *store) replay(t *tree.Tree, first int64, last bool) error {
 		return nil
 	}
 	keep = true
-	return st.resume(f, s)
+	return st.resume(f, s, begin)
 }
 
 // checkTail tells a torn tail, which only the last log may have, from damage.
@@ -294,9 +297,16 @@ func (st *store) checkTail(s *scanner, path string, last bool) error {
 	return nil
 }
 
-// resume makes the last log the one to append to: cut behind its last whole frame, and durable, since
-// its frames may be in the page cache only.
-func (st *store) resume(f disk.File, s *scanner) error {
+// resume makes the last log the one to append to: cut behind its last whole frame, which begins at last, and durable.
+// That frame, or the header of a log without one, may be in the page cache only. If its sync has failed the cache takes
+// it for written, and a sync would do nothing for it: so it is written again.
+func (st *store) resume(f disk.File, s *scanner, last int64) error {
+	if err := s.rewrite(0, fileHeaderBytes); err != nil {
+		return err
+	}
+	if err := s.rewrite(last, int(s.pos-last)); err != nil {
+		return err
+	}
 	st.file, st.salt = f, s.head.salt
 	st.pos, st.end = s.pos, s.pos
 	st.since = s.pos

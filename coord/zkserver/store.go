@@ -44,8 +44,8 @@ const (
 // behind it was being written when the power went: the torn tail, never acknowledged, is cut. With a
 // whole frame behind it, or in any log but the last, it is damage to what was acknowledged: an error.
 //
-// What is assumed of the disk: a sync that succeeds has made everything before it durable; bytes that
-// were written and not synced may survive in any subset of sectors.
+// What is assumed of the disk: a sync that succeeds has made durable what was written before it and since the last
+// one that failed; bytes that were written and not synced may survive in any subset of sectors, and be read until then.
 //
 // The committer alone appends and rolls; one goroutine at a time writes a snapshot.
 type store struct {
