@@ -172,7 +172,7 @@ func (b *Broker) startCoordinator(ctx context.Context, _ *store.Progress) error 
 	addr, _ := b.o.Config.Value("coordinator.listener")
 	admin, _ := b.o.Config.Value("coordinator.admin.listener")
 	zk, err := zkserver.Start(ctx, zkserver.Config{
-		FS: b.fs, Clock: b.clock, Dir: dir, Addr: addr,
+		FS: b.fs, Clock: b.clock, Dir: dir, Addr: addr, MaxCnxns: b.budget.coordinator,
 		TickMs:          b.o.Config.Int("coordinator.tick.ms"),
 		FourLetterWords: b.o.Config.List("coordinator.four.letter.words"),
 		AdminAddr:       admin,

@@ -11,16 +11,23 @@ import (
 )
 
 func TestShareOut(t *testing.T) {
-	for _, c := range []struct{ limit, files, connections, wantFiles, wantConnections int }{
-		{1024, 0, 1 << 30, 480, 480},
-		{1024, 0, 100, 480, 100},
-		{1024, 100, 1 << 30, 100, 860},
-		{1024, 5000, 1 << 30, 928, 32},
-		{1 << 20, 0, 1 << 30, 1 << 17, 1<<20 - 64 - 1<<17},
-		{10, 0, 1 << 30, 32, 32},
+	for _, c := range []struct {
+		limit, files, connections int
+		coordinated               bool
+		want                      budget
+	}{
+		{1024, 0, 1 << 30, false, budget{480, 480, 0}},
+		{1024, 0, 100, false, budget{480, 100, 0}},
+		{1024, 100, 1 << 30, false, budget{100, 860, 0}},
+		{1024, 5000, 1 << 30, false, budget{928, 32, 0}},
+		{1 << 20, 0, 1 << 30, false, budget{1 << 17, 1<<20 - 64 - 1<<17, 0}},
+		{10, 0, 1 << 30, false, budget{32, 32, 0}},
+		{1024, 0, 1 << 30, true, budget{420, 420, 120}},
+		{1 << 20, 0, 1 << 30, true, budget{1 << 17, 1<<20 - 64 - 10_000 - 1<<17, 10_000}},
+		{10, 0, 1 << 30, true, budget{32, 32, 8}},
 	} {
-		got := shareOut(c.limit, c.files, c.connections)
-		if got != (budget{c.wantFiles, c.wantConnections}) {
+		got := shareOut(c.limit, c.files, c.connections, c.coordinated)
+		if got != c.want {
 			t.Errorf("limit %d, files %d, connections %d: %+v", c.limit, c.files, c.connections, got)
 		}
 	}

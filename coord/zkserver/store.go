@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"platter/coord/tree"
@@ -77,7 +78,7 @@ type store struct {
 
 func hexName(prefix string, zxid int64) string { return fmt.Sprintf("%s%016x", prefix, uint64(zxid)) }
 
-// errFull: the disk has no room. Nothing of what was to be appended is on it, and the next append may
+// errFull: the disk has no room, or the process no descriptor for another file. Nothing of what was to be appended is on it, and the next append may
 // succeed.
 var errFull = errors.New("no room for the coordinator's log")
 
@@ -150,16 +151,13 @@ func (st *store) create(zxid int64) error {
 	rand.Read(salt[:])
 	head := fileHeader{logMagic, binary.BigEndian.Uint32(salt[:]), zxid}
 	f, err := st.fs.Open(path, disk.Create)
-	if errors.Is(err, disk.ErrFull) {
-		return fmt.Errorf("%w: %w", errFull, err)
-	}
 	if err != nil {
-		return err
+		return refusal(err)
 	}
 	if err := st.begin(f, head.append(nil)); err != nil {
 		f.Close()
 		st.fs.Remove(path)
-		return err
+		return refusal(err)
 	}
 	st.file, st.salt = f, head.salt
 	st.pos, st.end = fileHeaderBytes, fileHeaderBytes
@@ -172,9 +170,6 @@ func (st *store) begin(f disk.File, head []byte) error {
 	if err == nil {
 		_, err = f.WriteV([][]byte{head}, 0)
 	}
-	if errors.Is(err, disk.ErrFull) {
-		return fmt.Errorf("%w: %w", errFull, err)
-	}
 	if err != nil {
 		return err
 	}
@@ -182,6 +177,16 @@ func (st *store) begin(f disk.File, head []byte) error {
 		return err
 	}
 	return st.fs.SyncDir(st.logDir)
+}
+
+// refusal makes errFull of what passes by itself and has left nothing behind.
+func refusal(err error) error {
+	for _, passes := range []error{disk.ErrFull, syscall.EMFILE, syscall.ENFILE} {
+		if errors.Is(err, passes) {
+			return fmt.Errorf("%w: %w", errFull, err)
+		}
+	}
+	return err
 }
 
 // roll ends the log: the next entry starts another one. What was written is durable already, and the

@@ -218,6 +218,28 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
+// TestNoDescriptors: while no file can be opened writes are refused where a new log begins, reads go on, and so do the
+// writes when that is over.
+func TestNoDescriptors(t *testing.T) {
+	bothWays(t, func(t *testing.T, c Config) {
+		c.SnapCount = 1
+		s, d := held(t, c)
+		p := open(t, s, 60_000)
+		script1(t, d, "open log.*: EMFILE")
+		eventually(t, func() bool {
+			h, _ := p.call(t, zk.OpCreate, createBody("/n-", nil, zk.FlagSequential))
+			return h.Err == zk.SystemError
+		})
+		if h, _ := p.call(t, zk.OpGetData, pathBody("/", false)); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+		script1(t, d, "")
+		if h, _ := p.call(t, zk.OpCreate, createBody("/n-", nil, zk.FlagSequential)); h.Err != zk.OK {
+			t.Fatal(h)
+		}
+	})
+}
+
 // TestFailedSync ends the server: nothing is acknowledged, and nothing retried.
 func TestFailedSync(t *testing.T) {
 	d := faultdisk.New(memdisk.New(memdisk.Options{}), 1, clock.Real{})

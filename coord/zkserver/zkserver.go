@@ -57,7 +57,7 @@ type Config struct {
 	Addr           string // clientPortAddress:clientPort; port 0 picks one; no host means loopback
 	TickMs         int    // tickTime; 0: 2000
 	MaxClientCnxns int    // for each address; 0: no limit
-	MaxCnxns       int    // in all; 0: 10,000
+	MaxCnxns       int    // in all; 0: 10,000. Fewer when the process may not have so many descriptors
 	ExtendedTypes  bool   // extendedTypesEnabled: TTL nodes
 	EnforceQuota   bool   // enforceQuota: hard limits are refusals
 	SuperDigest    string // DigestAuthenticationProvider.superDigest: "super:hash", who may do everything
@@ -101,6 +101,8 @@ const (
 	tickMsDefault           = 2000
 	maxCnxnsDefault         = 10_000
 	outstandingLimitDefault = 1000
+	// descriptorsSpare are for all but the clients' connections: files, the admin page, the runtime.
+	descriptorsSpare = 64
 )
 
 func (c *Config) options() (o tree.Options) {
@@ -234,6 +236,10 @@ func withDefaults(c Config) Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if most := max(ioconn.DescriptorLimit()-descriptorsSpare, 1); c.MaxCnxns > most {
+		c.Log.Warn("coordinator: fewer connections than wished for: the process may not open more files", "most", most, "wished", c.MaxCnxns)
+		c.MaxCnxns = most
 	}
 	switch host, port, err := net.SplitHostPort(c.Addr); {
 	case c.Addr == "":

@@ -1,6 +1,6 @@
 //go:build unix
 
-package broker
+package conn
 
 import (
 	"math"
@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// descriptorLimit is how many descriptors this process may have; the Go runtime has raised the soft limit
+// DescriptorLimit is how many descriptors this process may have; the Go runtime has raised the soft limit
 // to the hard one already.
-func descriptorLimit() int {
+func DescriptorLimit() int {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil {
 		return 1024
