@@ -15,6 +15,7 @@ import (
 	"platter/engine/store"
 	"platter/io/clock"
 	"platter/io/disk"
+	"platter/io/faultdisk"
 	"platter/io/memdisk"
 	rcore "platter/replication/core"
 )
@@ -415,6 +416,23 @@ func TestDiskFull(t *testing.T) {
 	}
 	b.restart()
 	b.wantOffset("g", "t", acked)
+}
+
+// TestLoadAgain: groups that could not be loaded since files could not be read for a while are there once they can.
+func TestLoadAgain(t *testing.T) {
+	fs := faultdisk.New(memdisk.New(memdisk.Options{}), 1, clock.Real{})
+	b := newBrokerOn(t, fs, clock.Real{}, nil)
+	b.find("g")
+	must(t, b.commit("g", "t", 5))
+	must(t, fs.Script("read *.log: EMFILE times 3"))
+	b.epoch++ // another may have led
+	b.lead()
+	eventually(t, "a read fails", func() bool { return len(fs.Fired()) > 0 })
+	eventually(t, "the groups are loaded", func() bool {
+		s, err := b.co.shard(PartitionOf("g", partitions))
+		return err == nil && s.ready()
+	})
+	b.wantOffset("g", "t", 5)
 }
 
 // TestRot: one flipped bit costs its batch; all other groups and offsets are there.

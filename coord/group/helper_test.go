@@ -14,6 +14,7 @@ import (
 	"platter/engine/commitlog"
 	"platter/engine/store"
 	"platter/io/clock"
+	"platter/io/disk"
 	"platter/io/memdisk"
 	"platter/replication/host"
 )
@@ -21,7 +22,7 @@ import (
 // broker is a coordinator over real logs on a disk in memory; it is the controller too.
 type broker struct {
 	t     testing.TB
-	fs    *memdisk.FS
+	fs    disk.FS
 	clock clock.Clock
 	image atomic.Pointer[cluster.Image]
 	host  *host.Host
@@ -39,7 +40,7 @@ func newBroker(t testing.TB, c clock.Clock, settings map[string]string) *broker 
 	return newBrokerOn(t, memdisk.New(memdisk.Options{}), c, settings)
 }
 
-func newBrokerOn(t testing.TB, fs *memdisk.FS, c clock.Clock, settings map[string]string) *broker {
+func newBrokerOn(t testing.TB, fs disk.FS, c clock.Clock, settings map[string]string) *broker {
 	t.Helper()
 	b := &broker{t: t, fs: fs, clock: c, set: map[string]string{
 		"offsets.topic.num.partitions": fmt.Sprint(partitions), "log.dirs": "/data",

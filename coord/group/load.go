@@ -24,25 +24,42 @@ type loading struct {
 	batches []batch.Batch
 }
 
-// load reads the partition, then lets the shard serve. When it cannot be read the shard stays as it is, and
-// clients go on asking: leadership that moves, or a restart, begins anew.
+// What cannot be loaded is tried again after this long, each time twice as long.
+const (
+	loadRetryMin = 100 * time.Millisecond
+	loadRetryMax = 10 * time.Second
+)
+
+// load reads the partition, then lets the shard serve. When it cannot be read (too many files are open, say) it is
+// tried again for as long as the shard lives; clients go on asking meanwhile.
 func (s *shard) load() {
+	for wait := loadRetryMin; !s.loadOnce(wait); wait = min(2*wait, loadRetryMax) {
+		select {
+		case <-s.c.cfg.Clock.After(wait):
+		case <-s.c.life.Done():
+			return
+		}
+	}
+}
+
+// loadOnce tries once; false: again, after wait.
+func (s *shard) loadOnce(wait time.Duration) bool {
 	c := s.c
 	select {
 	case c.loads <- struct{}{}:
 		defer func() { <-c.loads }()
 	case <-c.life.Done():
-		return
+		return true
 	}
 	began := time.Now()
 	l := &loading{s: s, groups: map[string]*core.Snapshot{}, offsets: map[string]map[store.TP]core.Offset{}}
 	err := l.read()
 	switch {
 	case errors.Is(err, replica.ErrNotLeader), errors.Is(err, replica.ErrUnknownPartition), errors.Is(err, errStopped):
-		return
+		return true
 	case err != nil:
-		c.cfg.Log.Error("groups could not be loaded; their clients will wait", "partition", s.String(), "err", err)
-		return
+		c.cfg.Log.Error("groups could not be loaded; their clients wait until they are", "partition", s.String(), "again_in", wait, "err", err)
+		return false
 	}
 	l.finish()
 	if l.records > 0 {
@@ -52,6 +69,7 @@ func (s *shard) load() {
 		c.cfg.Log.Warn("some stored records of groups make no sense, and were passed over", "partition", s.String(), "records", l.invalid)
 	}
 	c.notify()
+	return true
 }
 
 // errStopped: leadership went while the shard was being loaded.
