@@ -28,17 +28,17 @@ import (
 
 var (
 	// ErrNotLeader: this broker does not lead the partition (now).
-	ErrNotLeader = errors.New("not the leader")
+	ErrNotLeader = core.ErrNotLeader
 	// ErrNextTerm is ErrNotLeader at a moment at which this broker is being given a next epoch, or has lost the
 	// leadership: who asks again will know. Append says so before it returns.
 	ErrNextTerm = fmt.Errorf("%w: the term is over", ErrNotLeader)
 	// ErrUnknownPartition: no such replica here.
 	ErrUnknownPartition = errors.New("unknown partition")
 	// ErrFencedEpoch and ErrUnknownEpoch: the client's leader epoch is older, or newer, than ours.
-	ErrFencedEpoch  = errors.New("leader epoch is fenced")
-	ErrUnknownEpoch = errors.New("leader epoch is unknown")
+	ErrFencedEpoch  = core.ErrFencedEpoch
+	ErrUnknownEpoch = core.ErrUnknownEpoch
 	// ErrNotEnoughReplicas: acks=all with an in-sync set below min.insync.replicas.
-	ErrNotEnoughReplicas = errors.New("not enough in-sync replicas")
+	ErrNotEnoughReplicas = core.ErrNotEnoughReplicas
 	// ErrNotEnoughReplicasAfterAppend: the same, but it came after the records were in the log.
 	ErrNotEnoughReplicasAfterAppend = errors.New("not enough in-sync replicas after the append")
 	// ErrTimeout: the records are in the log but were not committed in time.

@@ -363,6 +363,21 @@ func TestAppendUnbroken(t *testing.T) {
 	led(8)
 }
 
+// TestFetchMeetsNextEpoch: a follower's fetch that began before the leader got its next epoch is refused as one that
+// comes after.
+func TestFetchMeetsNextEpoch(t *testing.T) {
+	r := leader(t, &fakeLog{}, 1, 1, 2)
+	r.mu.Lock() // as Assign does it, before readers see it
+	_, err := r.core.Assign(core.Assignment{Leader: 1, LeaderEpoch: 1, PartitionEpoch: 1, ISR: []int32{1, 2}, Replicas: []int32{1, 2}}, 0)
+	r.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.FollowerFetched(core.Fetch{Broker: 2, LeaderEpoch: 0}); !errors.Is(err, ErrFencedEpoch) {
+		t.Errorf("a fetch of the epoch before: %v", err)
+	}
+}
+
 // TestUnsettled: a new leader says that its high watermark may lie below what consumers were told (KIP-207), until its
 // followers have caught up with the begin of its term.
 func TestUnsettled(t *testing.T) {
