@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -18,10 +17,11 @@ const (
 	controlledShutdownVersion = 3
 	askLane                   = "ask" // what brokers ask the controller
 
-	// forwardPrefix names the lanes of what is forwarded, in turn, so that a request that the controller takes its
-	// time for holds up few others.
-	forwardPrefix = "forward-"
-	forwardLanes  = 8
+	// forwardLane names the lanes of what is forwarded. A request takes one that is idle, so that those for which the
+	// controller takes its time (a topic whose name is not free yet) hold up no others; only when all are busy it waits
+	// for one of them.
+	forwardLane  = "forward"
+	forwardLanes = 64
 )
 
 // controllerBroker is the controller as this broker knows it.
@@ -125,10 +125,6 @@ func (p *Pool) ControlledShutdown(ctx context.Context) (remaining []store.TP, er
 // that each take the other for the controller would pass it to and fro.
 const ForwardClient = "platter-forward"
 
-func (p *Pool) forwardLane() string {
-	return forwardPrefix + strconv.Itoa(int(p.forwarded.Add(1)%forwardLanes))
-}
-
 // Forward sends a client's request on to the controller as it came, and gives the body of the answer, which is
 // the caller's. controller.ErrNotController: none is known; *Unreachable.
 func (p *Pool) Forward(ctx context.Context, key, version int16, flexible bool, body []byte) ([]byte, error) {
@@ -140,7 +136,7 @@ func (p *Pool) Forward(ctx context.Context, key, version int16, flexible bool, b
 		return nil, fmt.Errorf("%w: it is being elected", controller.ErrNotController)
 	}
 	var answer []byte
-	err = p.exchange(ctx, to, p.forwardLane(), call{
+	err = p.exchange(ctx, to, forwardLane, call{
 		flexible: flexible,
 		request:  func(dst []byte, id int32) []byte { return appendRaw(dst, key, version, flexible, id, body) },
 		take: func(body []byte) error {
@@ -180,7 +176,7 @@ func (p *Pool) CreateTopics(ctx context.Context, ts []controller.NewTopic) []con
 		}
 		req.Topics = append(req.Topics, t)
 	}
-	answer, err := p.do(ctx, to, p.forwardLane(), req)
+	answer, err := p.do(ctx, to, forwardLane, req)
 	if err != nil {
 		return fail(fmt.Errorf("%w: %w", controller.ErrNotController, err))
 	}

@@ -43,9 +43,9 @@ const (
 
 // Fetch implements follow.Leaders.
 func (p Leaders) Fetch(ctx context.Context, leader int32, n int, r *follow.Request) ([]follow.Given, error) {
-	found, ok := p.sessions.Load(laneKey{leader, fetchLane(n)})
+	found, ok := p.sessions.Load(laneKey{broker: leader, name: fetchLane(n)})
 	if !ok {
-		found, _ = p.sessions.LoadOrStore(laneKey{leader, fetchLane(n)}, &session{})
+		found, _ = p.sessions.LoadOrStore(laneKey{broker: leader, name: fetchLane(n)}, &session{})
 	}
 	s := found.(*session)
 	to, err := p.broker(leader)
@@ -127,7 +127,7 @@ func (p Leaders) LogStart(ctx context.Context, leader int32, n int, w follow.Wan
 
 // HangUp implements follow.Leaders.
 func (p Leaders) HangUp(leader int32, n int) {
-	p.sessions.Delete(laneKey{leader, fetchLane(n)})
-	p.hangUp(laneKey{leader, fetchLane(n)})
-	p.hangUp(laneKey{leader, fetchLane(n) + "-offsets"})
+	p.sessions.Delete(laneKey{broker: leader, name: fetchLane(n)})
+	p.hangUp(laneKey{broker: leader, name: fetchLane(n)})
+	p.hangUp(laneKey{broker: leader, name: fetchLane(n) + "-offsets"})
 }

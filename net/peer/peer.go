@@ -25,7 +25,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -74,19 +73,20 @@ type Config struct {
 
 // Pool is the connections. Safe for concurrent use.
 type Pool struct {
-	cfg       Config
-	format    *kmsg.RequestFormatter // of what this broker asks for itself
-	forward   *kmsg.RequestFormatter // of what it asks for a client
-	forwarded atomic.Uint32
+	cfg     Config
+	format  *kmsg.RequestFormatter // of what this broker asks for itself
+	forward *kmsg.RequestFormatter // of what it asks for a client
 
-	mu     sync.Mutex
-	closed bool
-	lanes  map[laneKey]*lane
+	mu        sync.Mutex
+	closed    bool
+	lanes     map[laneKey]*lane
+	forwarded int // how often no lane was idle
 }
 
 type laneKey struct {
 	broker int32
 	name   string
+	n      int // of several by this name
 }
 
 // lane is one connection, or the place for one.
@@ -130,7 +130,7 @@ func (p *Pool) do(ctx context.Context, to cluster.Broker, name string, req kmsg.
 	resp := req.ResponseKind()
 	resp.SetVersion(req.GetVersion())
 	format := p.format
-	if strings.HasPrefix(name, forwardPrefix) {
+	if name == forwardLane {
 		format = p.forward
 	}
 	err := p.exchange(ctx, to, name, call{
@@ -157,19 +157,11 @@ func (p *Pool) exchange(ctx context.Context, to cluster.Broker, name string, c c
 	if !ok {
 		return fmt.Errorf("it has no listener %s", p.cfg.Listener)
 	}
-	l, err := p.lane(laneKey{to.ID, name})
+	l, err := p.take(ctx, to.ID, name)
 	if err != nil {
 		return err
 	}
-	select {
-	case <-l.turn:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	defer func() { l.turn <- struct{}{} }()
-	if l.gone {
-		return net.ErrClosed
-	}
 	addr := net.JoinHostPort(endpoint.Host, strconv.Itoa(int(endpoint.Port)))
 	if l.conn != nil && l.addr != addr {
 		l.hangUp()
@@ -197,19 +189,58 @@ func (p *Pool) exchange(ctx context.Context, to cluster.Broker, name string, c c
 	return nil
 }
 
-func (p *Pool) lane(k laneKey) (*lane, error) {
+// take waits for the turn on a lane, which the caller gives back.
+func (p *Pool) take(ctx context.Context, broker int32, name string) (*lane, error) {
+	l, idle, err := p.find(broker, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case idle:
+		return l, nil
+	}
+	select {
+	case <-l.turn:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if l.gone {
+		l.turn <- struct{}{}
+		return nil, net.ErrClosed
+	}
+	return l, nil
+}
+
+// find finds a lane: of the ones for what is forwarded the first that is idle, whose turn is the caller's then.
+func (p *Pool) find(broker int32, name string) (l *lane, idle bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, net.ErrClosed
+		return nil, false, net.ErrClosed
 	}
+	if name != forwardLane {
+		return p.lane(laneKey{broker: broker, name: name}), false, nil
+	}
+	for n := range forwardLanes {
+		l = p.lane(laneKey{broker, name, n})
+		select {
+		case <-l.turn:
+			return l, true, nil
+		default:
+		}
+	}
+	p.forwarded++
+	return p.lane(laneKey{broker, name, p.forwarded % forwardLanes}), false, nil
+}
+
+// lane finds a lane, or makes it. Called under mu.
+func (p *Pool) lane(k laneKey) *lane {
 	l := p.lanes[k]
 	if l == nil {
 		l = &lane{turn: make(chan struct{}, 1)}
 		l.turn <- struct{}{}
 		p.lanes[k] = l
 	}
-	return l, nil
+	return l
 }
 
 // hangUp closes a lane once its request under way is over.

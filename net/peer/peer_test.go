@@ -137,9 +137,9 @@ func TestOwnAnswer(t *testing.T) {
 	})
 	p := s.pool()
 	var all sync.WaitGroup
-	for caller := range 4 * forwardLanes {
+	for caller := range 2 * forwardLanes {
 		all.Go(func() {
-			for n := range 20 {
+			for n := range 10 {
 				want := strings.Repeat(fmt.Sprintf("%d/%d ", caller, n), 200+n)
 				got, err := p.Forward(t.Context(), int16(kmsg.CreateTopics), 5, true, []byte(want))
 				if err != nil || string(got) != want {
@@ -148,6 +148,41 @@ func TestOwnAnswer(t *testing.T) {
 			}
 		})
 	}
+	all.Wait()
+}
+
+// TestLongForwards: requests that the controller takes its time for do not hold up others.
+func TestLongForwards(t *testing.T) {
+	const long = forwardLanes - 1
+	asked, release := make(chan struct{}, long), make(chan struct{})
+	s := serve(t, func(conn net.Conn, _ int16, id int32, _ string, body []byte) error {
+		if strings.HasSuffix(string(body), "long") {
+			asked <- struct{}{}
+			<-release
+		}
+		return ok(conn, id)
+	})
+	p := s.pool()
+	var all sync.WaitGroup
+	for range long {
+		all.Go(func() {
+			if got, err := p.Forward(t.Context(), int16(kmsg.CreateTopics), 5, true, []byte("long")); err != nil || string(got) != "done" {
+				t.Errorf("a long one: %q, %v", got, err)
+			}
+		})
+	}
+	for range long {
+		<-asked
+	}
+	for range 3 {
+		if got, err := forward(t, p); err != nil || got != "done" {
+			t.Errorf("beside %d long ones: %q, %v", long, got, err)
+		}
+	}
+	if n := s.connections(); n != long+1 {
+		t.Errorf("%d connections for %d requests at a time", n, long+1)
+	}
+	close(release)
 	all.Wait()
 }
 
@@ -202,13 +237,13 @@ func TestWrongAnswers(t *testing.T) {
 			if !errors.As(err, &gone) || gone.Broker != 2 {
 				t.Fatalf("%v", err)
 			}
-			for range 2 * forwardLanes { // each lane once more
+			for range 2 { // on the same lane
 				if got, err := forward(t, p); err != nil || got != "done" {
 					t.Fatalf("afterwards: %q, %v", got, err)
 				}
 			}
-			if n := s.connections(); n != forwardLanes+1 {
-				t.Errorf("%d connections for %d lanes, one of which was lost", n, forwardLanes)
+			if n := s.connections(); n != 2 {
+				t.Errorf("%d connections for one that was lost and one after it", n)
 			}
 		})
 	}
