@@ -36,16 +36,23 @@ const (
 // byController answers by the controller: it is this broker, or the request is forwarded to it. While one controller
 // has gone and the next is not there yet the request waits, within its own timeout, as it does in Kafka's brokers
 // that forward (BrokerToControllerChannelManager): then too what was under way is sent again when the connection to
-// the controller breaks, so a topic may turn out to exist already. What another broker has forwarded is answered
-// here, whoever is the controller: that broker tries again.
+// the controller breaks, so a topic may turn out to exist already, or, as deletionAgain has it, to be gone. What
+// another broker has forwarded is answered here, whoever is the controller: that broker tries again.
 func (h *Handler) byController(c call) (*frame.Reply, error) {
 	if h.Forward == nil || string(c.ClientID) == peer.ForwardClient {
 		return answerers[c.Key](h, c)
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, min(requestTimeout(c), forwardMax))
 	defer cancel()
-	for {
-		resp, err := h.askController(ctx, c)
+	again, settle := c, func(kmsg.Response) {}
+	if kmsg.Key(c.Key) == kmsg.DeleteTopics {
+		again, settle = h.deletionAgain(c)
+	}
+	for next := c; ; next = again {
+		resp, err := h.askController(ctx, next, again)
+		if err == nil {
+			settle(resp)
+		}
 		if err != nil || !saysNotController(resp) || ctx.Err() != nil {
 			return h.controlled(c, resp, err)
 		}
@@ -65,8 +72,9 @@ func (h *Handler) controlled(c call, resp kmsg.Response, err error) (*frame.Repl
 	return encode(c.Header, resp), nil
 }
 
-// askController asks once. Where the controller is not reached, this broker answers that it is not the one.
-func (h *Handler) askController(ctx context.Context, c call) (kmsg.Response, error) {
+// askController asks once. Where the controller is not reached, this broker answers, mostly that it is not the one: to
+// again, since the request may have been carried out.
+func (h *Handler) askController(ctx context.Context, c, again call) (kmsg.Response, error) {
 	if !h.Controller.Active() {
 		body, err := h.Forward(ctx, c.Key, c.Version, wire.Flexible(c.Key, c.Version), c.Body)
 		if err == nil {
@@ -77,6 +85,7 @@ func (h *Handler) askController(ctx context.Context, c call) (kmsg.Response, err
 			}
 		}
 		h.rejects.Warn("the controller was not reached", "request", wire.KeyName(c.Key), "err", err)
+		c = again
 	}
 	return responders[c.Key](h, c)
 }

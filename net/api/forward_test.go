@@ -3,16 +3,21 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"platter/coord/cluster"
 	"platter/coord/config"
 	"platter/coord/controller"
+	"platter/engine/store"
 	"platter/io/clock"
+	"platter/net/frame"
 	"platter/net/peer"
 	"platter/net/server"
 	"platter/net/wire"
@@ -27,6 +32,14 @@ func (elsewhere) CreateTopics(_ context.Context, ts []controller.NewTopic) []con
 	out := make([]controller.Created, len(ts))
 	for i := range ts {
 		out[i] = controller.Created{Name: ts[i].Name, Err: controller.ErrNotController}
+	}
+	return out
+}
+
+func (elsewhere) DeleteTopics(_ context.Context, names []string) []error {
+	out := make([]error, len(names))
+	for i := range out {
+		out[i] = controller.ErrNotController
 	}
 	return out
 }
@@ -116,6 +129,120 @@ func TestControllerIsWaitedFor(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDeletionIsSentAgainByID: a deletion whose answer was lost is sent again for the topic that was meant, not for
+// another that has its name by then; and the answer is one to what was asked.
+func TestDeletionIsSentAgainByID(t *testing.T) {
+	first, second := [16]byte{1}, [16]byte{2}
+	for name, c := range map[string]struct {
+		lost func(topics map[string][16]byte) // what became of the first request, which nobody answered
+		want Code
+		left [16]byte
+	}{
+		"it did not arrive": {func(map[string][16]byte) {}, None, [16]byte{}},
+		"it was carried out": {func(topics map[string][16]byte) {
+			delete(topics, "t")
+		}, UnknownTopicOrPartition, [16]byte{}},
+		"the name is another's": {func(topics map[string][16]byte) {
+			topics["t"] = second
+		}, UnknownTopicOrPartition, second},
+	} {
+		for _, version := range []int16{1, 5, 6} {
+			t.Run(fmt.Sprintf("%s, version %d", name, version), func(t *testing.T) {
+				topics := map[string][16]byte{"t": first}
+				calls := 0
+				h := forwarding(t, nil)
+				img := cluster.NewImage("c")
+				img.Topics = map[string]*cluster.Topic{"t": {Name: "t", ID: first}}
+				img.ByID = map[store.UUID]*cluster.Topic{first: img.Topics["t"]}
+				h.Image = func() *cluster.Image { return img }
+				h.Forward = func(_ context.Context, _, version int16, _ bool, body []byte) ([]byte, error) {
+					if calls++; calls == 1 {
+						c.lost(topics)
+						return nil, io.EOF
+					}
+					return deleteFrom(t, topics, version, body), nil
+				}
+				got := deleteAnswer(t, h, deleteRequest(version, "t"))
+				if got.Topic == nil || *got.Topic != "t" || got.ErrorCode != int16(c.want) {
+					t.Errorf("answered %+v, want code %d", got, c.want)
+				}
+				if topics["t"] != c.left {
+					t.Errorf("the topic is %x, want %x", topics["t"], c.left)
+				}
+			})
+		}
+	}
+}
+
+func deleteRequest(version int16, name string) *server.Request {
+	req := kmsg.NewPtrDeleteTopicsRequest()
+	req.Version, req.TimeoutMillis = version, 60_000
+	req.TopicNames = []string{name}
+	topic := kmsg.NewDeleteTopicsRequestTopic()
+	topic.Topic = &name
+	req.Topics = append(req.Topics, topic)
+	return &server.Request{Header: wire.Header{Key: req.Key(), Version: version, ClientID: []byte("a client")}, Body: req.AppendTo(nil)}
+}
+
+// deleteFrom is a controller that has these topics.
+func deleteFrom(t *testing.T, topics map[string][16]byte, version int16, body []byte) []byte {
+	t.Helper()
+	req, resp := kmsg.NewPtrDeleteTopicsRequest(), kmsg.NewPtrDeleteTopicsResponse()
+	req.SetVersion(version)
+	resp.SetVersion(version)
+	if err := req.ReadFrom(body); err != nil {
+		t.Fatal(err)
+	}
+	for i := range req.Topics {
+		a := kmsg.NewDeleteTopicsResponseTopic()
+		a.TopicID, a.ErrorCode = req.Topics[i].TopicID, int16(UnknownTopicID)
+		for name, id := range topics {
+			if id == a.TopicID {
+				delete(topics, name)
+				a.Topic, a.ErrorCode = &name, 0
+			}
+		}
+		resp.Topics = append(resp.Topics, a)
+	}
+	for i := range req.TopicNames {
+		a := kmsg.NewDeleteTopicsResponseTopic()
+		a.Topic = &req.TopicNames[i]
+		delete(topics, req.TopicNames[i])
+		resp.Topics = append(resp.Topics, a)
+	}
+	return resp.AppendTo(nil)
+}
+
+// deleteAnswer is what a client gets.
+func deleteAnswer(t *testing.T, h *Handler, r *server.Request) kmsg.DeleteTopicsResponseTopic {
+	t.Helper()
+	reply, err := h.byController(call{r, t.Context()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reply.Release()
+	client, broker := net.Pipe()
+	defer client.Close()
+	go func() {
+		_ = reply.Send(broker, frame.Options{})
+		broker.Close()
+	}()
+	p, err := io.ReadAll(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := kmsg.NewPtrDeleteTopicsResponse()
+	resp.SetVersion(r.Version)
+	p = p[8:] // length, correlation id
+	if resp.IsFlexible() {
+		p = p[1:]
+	}
+	if err := resp.ReadFrom(p); err != nil || len(resp.Topics) != 1 {
+		t.Fatalf("%d topics, %v", len(resp.Topics), err)
+	}
+	return resp.Topics[0]
 }
 
 // TestControllerIsNotWaitedForWhileStopping: a broker that stops says so.
