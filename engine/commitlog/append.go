@@ -320,7 +320,9 @@ func (l *Log) assign(a *Append, bs []batch.Batch, next *int64) (duplicate bool, 
 		} else if b.BaseOffset() < *next {
 			return false, fmt.Errorf("%w: %d, the end is %d", ErrUnexpectedOffset, b.BaseOffset(), *next)
 		}
-		if latest, _ := l.epochs.Latest(); b.LeaderEpoch() > latest {
+		// An older epoch than the newest that is known corrects the history: this broker began a term here, wrote nothing in
+		// it, and the next leader has records of an earlier one.
+		if latest, _ := l.epochs.Latest(); b.LeaderEpoch() != latest {
 			l.epochs.AssignQuiet(b.LeaderEpoch(), b.BaseOffset())
 		}
 		if err := l.epochs.Write(); err != nil {

@@ -37,18 +37,55 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// inEpoch is a batch of two records as a follower gets it.
+func inEpoch(base int64, epoch int32) batch.Batch {
+	b := records(2, 10, nil)
+	b.SetBaseOffset(base)
+	b.SetLeaderEpoch(epoch)
+	return b
+}
+
+func (r *rig) follow(bs ...batch.Batch) (out Appended) {
+	r.log.Enqueue(&Append{Origin: Follower, Batches: bs, LeaderEpoch: 99, Done: func(a Appended) { out = a }})
+	return out
+}
+
+// TestTermWithoutRecords: who began a term, wrote nothing in it, and follows one that has records of an earlier term then
+// knows of which term they are.
+func TestTermWithoutRecords(t *testing.T) {
+	r := newRig(t, nil)
+	if a := r.follow(inEpoch(0, 3)); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	if err := r.log.AssignEpoch(5); err != nil {
+		t.Fatal(err)
+	}
+	if a := r.follow(inEpoch(2, 4), inEpoch(4, 4)); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	look := func(when string) {
+		t.Helper()
+		for offset, want := range map[int64]int32{1: 3, 2: 4, 5: 4} {
+			if got := r.log.EpochAt(offset); got != want {
+				t.Errorf("%s: offset %d is of epoch %d, want %d", when, offset, got, want)
+			}
+		}
+		if e, end := r.log.EndOffsetForEpoch(4); e != 4 || end != 6 {
+			t.Errorf("%s: epoch 4 is %d and ends at %d, want 6", when, e, end)
+		}
+	}
+	look("appended")
+	r.kill()
+	look("after the death of the process")
+	if a := r.follow(inEpoch(6, 6)); a.Err != nil || r.log.LatestEpoch() != 6 {
+		t.Errorf("the next term: %+v, the newest epoch is %d", a, r.log.LatestEpoch())
+	}
+	look("in the next term")
+}
+
 func TestFollowerKeepsOffsetsAndEpochs(t *testing.T) {
 	r := newRig(t, nil)
-	at := func(base int64, epoch int32) batch.Batch {
-		b := records(2, 10, nil)
-		b.SetBaseOffset(base)
-		b.SetLeaderEpoch(epoch)
-		return b
-	}
-	follow := func(bs ...batch.Batch) (out Appended) {
-		r.log.Enqueue(&Append{Origin: Follower, Batches: bs, LeaderEpoch: 99, Done: func(a Appended) { out = a }})
-		return out
-	}
+	at, follow := inEpoch, r.follow
 	if a := follow(at(0, 3), at(2, 3), at(10, 5)); a.Err != nil || a.BaseOffset != 0 || a.LastOffset != 11 {
 		t.Fatalf("%+v", a)
 	}
