@@ -80,7 +80,8 @@ type Config struct {
 	DelayAlone     bool
 
 	PartitionCount    int32         // offsets.topic.num.partitions
-	ReplicationFactor int16         // offsets.topic.replication.factor; fewer where fewer brokers are
+	ReplicationFactor int16         // offsets.topic.replication.factor
+	FewerReplicas     bool          // it is not set: fewer where fewer brokers are, or else the topic waits for them
 	SegmentBytes      int           // offsets.topic.segment.bytes
 	Codec             batch.Codec   // offsets.topic.compression.codec
 	LoadBytes         int           // offsets.load.buffer.size

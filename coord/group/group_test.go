@@ -31,6 +31,25 @@ func TestPartitionOf(t *testing.T) {
 	}
 }
 
+// TestReplicasOfTopic: the topic gets as many replicas as are set, or groups wait; by default as many as there are brokers.
+func TestReplicasOfTopic(t *testing.T) {
+	b := newBroker(t, clock.Real{}, nil)
+	b.find("g")
+	if len(b.created) != 1 || b.created[0] != 1 {
+		t.Errorf("by default: %d replicas with one broker, want 1", b.created)
+	}
+	b = newBroker(t, clock.Real{}, map[string]string{"offsets.topic.replication.factor": "3"})
+	b.creatable = 1
+	if _, err := b.co.Leader(context.Background(), "g"); !errors.Is(err, ErrNotAvailable) {
+		t.Errorf("three replicas and one broker: %v", err)
+	}
+	b.creatable = 3
+	b.find("g")
+	if len(b.created) != 1 || b.created[0] != 3 {
+		t.Errorf("three are set: %d replicas", b.created)
+	}
+}
+
 // TestRestart: offsets and members are there after a restart, and a member goes on as if nothing were.
 func TestRestart(t *testing.T) {
 	b := newBroker(t, clock.Real{}, nil)

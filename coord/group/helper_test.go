@@ -31,6 +31,9 @@ type broker struct {
 	epoch int32
 	isr   []int32 // nil: the leader alone
 	set   map[string]string
+
+	creatable int16   // the controller makes topics of at most so many replicas; 0: of any number
+	created   []int16 // replicas of what was created
 }
 
 const partitions = 4
@@ -126,6 +129,11 @@ func (b *broker) roles(leader int32) {
 
 // CreateTopics makes it a controller.
 func (b *broker) CreateTopics(_ context.Context, ts []controller.NewTopic) []controller.Created {
+	n := ts[0].ReplicationFactor
+	if b.creatable > 0 && n > b.creatable {
+		return []controller.Created{{Name: ts[0].Name, Err: controller.ErrInvalidReplication}}
+	}
+	b.created = append(b.created, n)
 	b.lead()
 	return []controller.Created{{Name: ts[0].Name}}
 }

@@ -111,7 +111,8 @@ func (c *Coordinator) awaitLoaded(ctx context.Context, partition int32) {
 	}
 }
 
-// ensureTopic creates the topic unless it is there, and waits until its leaders are known.
+// ensureTopic creates the topic unless it is there, and waits until its leaders are known. As in Kafka since 0.11 (KIP-115)
+// it is not created with fewer replicas than were asked for.
 func (c *Coordinator) ensureTopic(ctx context.Context) error {
 	if c.cfg.Image().Topics[Topic] != nil {
 		return nil
@@ -128,11 +129,15 @@ func (c *Coordinator) ensureTopic(ctx context.Context) error {
 	if img.Topics[Topic] != nil {
 		return nil
 	}
+	replicas := c.cfg.ReplicationFactor
+	if c.cfg.FewerReplicas {
+		replicas = min(replicas, int16(max(len(img.Brokers), 1)))
+	}
 	segment, policy, codec := strconv.Itoa(c.cfg.SegmentBytes), "compact", "producer"
 	created := c.cfg.Controller.CreateTopics(ctx, []controller.NewTopic{{
 		Name:              Topic,
 		PartitionCount:    c.cfg.PartitionCount,
-		ReplicationFactor: min(c.cfg.ReplicationFactor, int16(max(len(img.Brokers), 1))),
+		ReplicationFactor: replicas,
 		Configs:           map[string]*string{"cleanup.policy": &policy, "compression.type": &codec, "segment.bytes": &segment},
 	}})
 	if err := created[0].Err; err != nil && !errors.Is(err, controller.ErrTopicExists) {

@@ -19,6 +19,7 @@ func FromSettings(b *config.Broker, c Config) Config {
 	c.DelayAlone = b.IsSet("group.initial.rebalance.delay.ms")
 	c.PartitionCount = int32(b.Int("offsets.topic.num.partitions"))
 	c.ReplicationFactor = int16(b.Int("offsets.topic.replication.factor"))
+	c.FewerReplicas = !b.IsSet("offsets.topic.replication.factor")
 	c.SegmentBytes = b.Int("offsets.topic.segment.bytes")
 	c.Codec = batch.Codec(b.Int("offsets.topic.compression.codec"))
 	c.LoadBytes = b.Int("offsets.load.buffer.size")
