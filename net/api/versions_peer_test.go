@@ -10,33 +10,33 @@ import (
 	"platter/net/api"
 )
 
-// betweenBrokers are requests of a controller and of brokers to a controller, of an epoch that is not this broker's:
-// they are understood and refused.
+// betweenBrokers are requests of a controller and of brokers to a controller, of an epoch before this broker's: they are
+// understood and refused.
 func betweenBrokers(requests map[kmsg.Key]func(v int16) kmsg.Request) {
-	const controllerEpoch = 1 << 20
+	const controllerEpoch, olderEpoch = 1 << 20, 1
 	requests[kmsg.LeaderAndISR] = func(int16) kmsg.Request {
 		req := kmsg.NewPtrLeaderAndISRRequest()
-		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 1, controllerEpoch, 5
+		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 1, controllerEpoch, olderEpoch
 		return req
 	}
 	requests[kmsg.StopReplica] = func(int16) kmsg.Request {
 		req := kmsg.NewPtrStopReplicaRequest()
-		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 1, controllerEpoch, 5
+		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 1, controllerEpoch, olderEpoch
 		return req
 	}
 	requests[kmsg.UpdateMetadata] = func(int16) kmsg.Request {
 		req := kmsg.NewPtrUpdateMetadataRequest()
-		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 1, controllerEpoch, 5
+		req.ControllerID, req.ControllerEpoch, req.BrokerEpoch = 1, controllerEpoch, olderEpoch
 		return req
 	}
 	requests[kmsg.ControlledShutdown] = func(int16) kmsg.Request {
 		req := kmsg.NewPtrControlledShutdownRequest()
-		req.BrokerID, req.BrokerEpoch = 1, 5
+		req.BrokerID, req.BrokerEpoch = 1, olderEpoch
 		return req
 	}
 	requests[kmsg.AlterPartition] = func(int16) kmsg.Request {
 		req := kmsg.NewPtrAlterPartitionRequest()
-		req.BrokerID, req.BrokerEpoch = 1, 5
+		req.BrokerID, req.BrokerEpoch = 1, olderEpoch
 		return req
 	}
 }
