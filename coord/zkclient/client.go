@@ -34,7 +34,8 @@ type Client struct {
 	id       int64
 	password []byte
 	timeout  time.Duration // negotiated
-	zxid     int64         // the last that a reply told of
+	zxid     int64         // the last that a reply told of, and up to which all watches have told
+	rearming int           // SetWatches requests that were not answered yet
 	xid      int32
 	next     int // the server to try next
 	watches  watchTable

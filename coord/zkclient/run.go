@@ -86,15 +86,24 @@ func (c *Client) rearm(l *link) {
 		}
 		l.add(&call{xid: zk.XidAuth, reply: refused, done: make(chan error, 1)}, authFrame(a))
 	}
-	for _, q := range c.watches.setWatches(setWatchesBytes) {
+	batches := c.watches.setWatches(setWatchesBytes)
+	c.rearming = len(batches)
+	for _, q := range batches {
 		q.RelativeZxid = c.zxid
 		op := setWatchesOp(&q)
 		frame := zk.AppendFrame(nil, func(b []byte) []byte {
 			b = zk.RequestHeader{Xid: zk.XidSetWatches, Op: op}.Append(b)
 			return q.Append(b, op)
 		})
-		l.add(&call{xid: zk.XidSetWatches, done: make(chan error, 1)}, frame)
+		l.add(&call{xid: zk.XidSetWatches, reply: c.rearmed, done: make(chan error, 1)}, frame)
 	}
+}
+
+// rearmed counts an answer to SetWatches.
+func (c *Client) rearmed(zk.ReplyHeader, *zk.Decoder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rearming--
 }
 
 // lose takes l out of use; what was in flight has an unknown outcome.
@@ -263,11 +272,14 @@ func (c *Client) readAll(l *link) error {
 	}
 }
 
-// seen keeps the highest zxid that a reply has told of.
+// seen keeps the highest zxid that a reply has told of. While watches are armed again it stays: should this connection
+// go too, those that it has not armed must tell what happened since the one before.
 func (c *Client) seen(zxid int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.zxid = max(c.zxid, zxid)
+	if c.rearming == 0 {
+		c.zxid = max(c.zxid, zxid)
+	}
 }
 
 func (c *Client) answer(k *call, h zk.ReplyHeader, d *zk.Decoder) {
