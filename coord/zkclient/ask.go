@@ -15,7 +15,10 @@ type ID = zk.ID
 func (c *Client) WhoAmI(ctx context.Context) ([]ID, error) {
 	var ids []ID
 	err := c.do(ctx, request{op: zk.OpWhoAmI, reply: ifOK(func(d *zk.Decoder) { ids = d.IDs() })})
-	return ids, wrap("whoAmI", "", err)
+	if err != nil {
+		return nil, wrap("whoAmI", "", err)
+	}
+	return ids, nil
 }
 
 // Ephemerals lists this session's ephemeral nodes at and below a path, and those that begin so, sorted. It needs a
@@ -42,7 +45,10 @@ func (c *Client) AllChildrenNumber(ctx context.Context, path string) (int, error
 	n := int32(0)
 	q := zk.PathRecord{Path: c.full(path)}
 	err := c.do(ctx, request{op: zk.OpGetAllChildrenNumber, record: q.Append, reply: ifOK(func(d *zk.Decoder) { n = d.Int32() })})
-	return int(n), wrap("allChildrenNumber", path, err)
+	if err != nil {
+		return 0, wrap("allChildrenNumber", path, err)
+	}
+	return int(n), nil
 }
 
 // ServerConfig reads /zookeeper/config, whatever the chroot is: the servers of an ensemble, or nothing of one that

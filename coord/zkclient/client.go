@@ -2,6 +2,7 @@ package zkclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,6 +29,7 @@ type Client struct {
 	gone chan struct{} // closed when the connection goroutine has ended
 
 	mu       sync.Mutex
+	closing  bool
 	link     *link         // the live connection, or nil
 	ready    chan struct{} // closed when link appears, or with err
 	err      error         // why the client is dead
@@ -72,7 +74,11 @@ func Connect(ctx context.Context, config Config) (*Client, error) {
 	go c.run(l, p)
 	if chroot != "" {
 		if err := c.ensureChroot(ctx); err != nil {
-			c.Close()
+			if ctx.Err() != nil { // there is no time to tell the server
+				c.Drop()
+			} else {
+				c.Close()
+			}
 			return nil, fmt.Errorf("zookeeper: chroot: %w", err)
 		}
 	}
@@ -106,8 +112,22 @@ func (c *Client) Timeout() time.Duration {
 func (c *Client) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
-	err := c.do(ctx, request{op: zk.OpCloseSession})
+	return c.close(ctx)
+}
+
+func (c *Client) close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+	end := ifOK(func(*zk.Decoder) { c.die(ErrClosed) }) // before the connection's end is seen, which the server makes
+	err := ErrConnectionLoss
+	for errors.Is(err, ErrConnectionLoss) { // then ask again
+		err = c.do(ctx, request{op: zk.OpCloseSession, reply: end})
+	}
 	c.Drop()
+	if errors.Is(err, ErrSessionExpired) {
+		return nil // it has ended
+	}
 	return err
 }
 
@@ -126,6 +146,7 @@ func (c *Client) die(cause error) {
 		return
 	}
 	c.err = cause
+	closing := c.closing
 	l := c.link
 	c.link = nil
 	if l == nil {
@@ -138,7 +159,7 @@ func (c *Client) die(cause error) {
 		l.fail(cause)
 	}
 	state := Closed
-	if cause != ErrClosed {
+	if errors.Is(cause, ErrSessionExpired) && !closing {
 		state = Expired
 	}
 	c.tell(state)

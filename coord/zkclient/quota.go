@@ -180,5 +180,8 @@ func (c *Client) deleteFull(ctx context.Context, full string) error {
 func (c *Client) childrenFull(ctx context.Context, full string) ([]string, error) {
 	q, r := zk.PathWatchRequest{Path: full}, new(zk.GetChildrenResponse)
 	err := c.do(ctx, request{op: zk.OpGetChildren, record: q.Append, reply: ifOK(func(d *zk.Decoder) { r.Decode(d, zk.OpGetChildren) })})
-	return r.Names, err
+	if err != nil {
+		return nil, err
+	}
+	return r.Names, nil
 }

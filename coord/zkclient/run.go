@@ -162,9 +162,9 @@ func (c *Client) dial(ctx context.Context, p *patience) (*link, error) {
 	}
 }
 
-// attemptTime bounds one attempt at one server.
+// attemptTime bounds one attempt at one server, so that all can be tried while the session lives.
 func (c *Client) attemptTime() time.Duration {
-	d := c.config.SessionTimeout / 3 / time.Duration(len(c.config.Servers))
+	d := c.Timeout() / 3 / time.Duration(len(c.config.Servers))
 	return min(max(d, 500*time.Millisecond), 10*time.Second)
 }
 

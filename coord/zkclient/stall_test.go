@@ -17,6 +17,7 @@ import (
 // buffered: who does not read stops the other's writes.
 type script struct {
 	firstMs int32 // the session timeout that the first connection is given; all others, and 0: 60,000
+	expired int   // from this connection on the session has expired; 0: never
 	serve   func(n int, nc *scriptConn)
 
 	mu    sync.Mutex
@@ -38,6 +39,9 @@ func (s *script) dial(context.Context, string) (Conn, error) {
 		answer := zk.ConnectResponse{TimeoutMs: 60_000, SessionID: 7, Password: make([]byte, 16)}
 		if n == 1 && s.firstMs > 0 {
 			answer.TimeoutMs = s.firstMs
+		}
+		if s.expired > 0 && n >= s.expired {
+			answer.SessionID = 0
 		}
 		nc.Write(zk.AppendFrame(nil, answer.Append))
 		s.serve(n, nc)
