@@ -166,11 +166,13 @@ func (t *Tool) Dump(ctx context.Context, p string) error {
 		in, cancel := t.within(ctx)
 		defer cancel()
 		data, st, err := t.zk.Get(in, at, nil)
-		if errors.Is(err, zkclient.ErrNoNode) {
+		switch {
+		case errors.Is(err, zkclient.ErrNoNode):
 			return nil
-		}
-		if err != nil {
+		case errors.Is(err, zkclient.ErrNoAuth):
 			return t.dumpRefused(at, err)
+		case err != nil: // a dump without it would look whole
+			return err
 		}
 		acl, _, err := t.zk.GetACL(in, at)
 		if err != nil && !errors.Is(err, zkclient.ErrNoNode) {

@@ -3,7 +3,6 @@ package zkcli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"platter/coord/zkclient"
@@ -63,8 +62,10 @@ func writeEvent(o Options, e zkclient.Event) error {
 const eventsMax = 1000
 
 // Watch prints what happens at a node, and recursive below it, until ctx ends or count events have come (0: no
-// limit). A server that has no persistent watches is told of by the error.
+// limit): Missed where events may have been lost. A server that has no persistent watches is told of by the error.
 func (t *Tool) Watch(ctx context.Context, p string, recursive bool, count int) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop() // events that nobody waits for any more keep nothing from ending
 	events := make(chan zkclient.Event, eventsMax)
 	in, cancel := t.within(ctx)
 	defer cancel()
@@ -87,11 +88,9 @@ func (t *Tool) Watch(ctx context.Context, p string, recursive bool, count int) e
 			return nil
 		}
 	}
-	err = remove(ctx)
-	if errors.Is(err, zkclient.ErrConnectionLoss) {
-		return nil // it goes with the session
-	}
-	return err
+	last, cancel := t.within(ctx)
+	defer cancel()
+	return remove(last)
 }
 
 // AddWatch sets a watch that stays. In a shell its events are printed as they come; else it is Watch.

@@ -2,6 +2,7 @@ package zkcli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +13,8 @@ import (
 // wordBytesMax bounds the answer to a four-letter word.
 const wordBytesMax = 64 << 20
 
-// Word sends a four-letter word to each server and prints the answers. It needs no session.
+// Word sends a four-letter word to each server and prints the answers. It needs no session. The error names all
+// servers that have not answered.
 func Word(ctx context.Context, o Options, word string) error {
 	servers, _, err := zkclient.ParseConnect(o.Connect)
 	if err != nil {
@@ -21,12 +23,13 @@ func Word(ctx context.Context, o Options, word string) error {
 	if len(word) != 4 {
 		return fmt.Errorf("%q has not four letters", word)
 	}
+	var failed []error
 	for _, addr := range servers {
 		if err := sendWord(ctx, o, addr, word); err != nil {
-			return fmt.Errorf("%s: %w", addr, err)
+			failed = append(failed, fmt.Errorf("%s: %w", addr, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 func sendWord(ctx context.Context, o Options, addr, word string) error {
@@ -43,7 +46,10 @@ func sendWord(ctx context.Context, o Options, addr, word string) error {
 		return err
 	}
 	n, err := io.Copy(o.Out, io.LimitReader(nc, wordBytesMax))
-	if err == nil && n == 0 {
+	switch {
+	case ctx.Err() != nil: // which is why the connection was closed
+		return fmt.Errorf("no whole answer to %s: %w", word, ctx.Err())
+	case err == nil && n == 0:
 		return fmt.Errorf("no answer to %s", word)
 	}
 	return err

@@ -18,8 +18,8 @@ var ErrUnsupported = errors.New("the server does not know this operation")
 
 // AddWatch sets a watch that stays: on the node's data and children, or if recursive on the node and all below
 // it (then without NodeChildrenChanged). It needs a server of 3.6 or newer, else: ErrUnsupported. After
-// Reconnected it is armed again, but nobody tells what happened meanwhile: re-read. Events beyond what may
-// wait for a slow callback are lost, and one Missed is told in their place.
+// Reconnected it is armed again, but no server tells what happened meanwhile: Missed is told, re-read then. Events
+// beyond what may wait for a slow callback are lost, and one Missed is told in their place.
 //
 // A server keeps one kind of watch for each path and connection (ZOOKEEPER-4466): on a path with a
 // persistent watch set no other kind by the same client.
@@ -133,6 +133,14 @@ func (c *Client) tellOne(w *stayingWatcher, e Event) {
 		return
 	}
 	if c.notify.addUpTo(waitingMax, func() { w.call(e) }) {
+		return
+	}
+	c.tellMissed(w)
+}
+
+// tellMissed tells a persistent watch once that events may have been lost; mu is held.
+func (c *Client) tellMissed(w *stayingWatcher) {
+	if w.missed {
 		return
 	}
 	w.missed = true

@@ -34,6 +34,7 @@ func TestPersistentWatches(t *testing.T) {
 		cut.set(false, false, true)
 		expect(t, states, Disconnected)
 		expect(t, states, Reconnected)
+		expect(t, tree, Event{Missed, "/p"})
 		must(c.Exists(ctx, "/p", nil))(t) // behind SetWatches
 		must(other.Set(ctx, "/p/q", nil, -1))(t)
 		expect(t, tree, Event{NodeDataChanged, "/p/q"})

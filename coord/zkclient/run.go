@@ -86,6 +86,11 @@ func (c *Client) rearm(l *link) {
 		}
 		l.add(&call{xid: zk.XidAuth, reply: refused, done: make(chan error, 1)}, authFrame(a))
 	}
+	for _, ws := range c.watches.staying {
+		for _, w := range ws {
+			c.tellMissed(w)
+		}
+	}
 	batches := c.watches.setWatches(setWatchesBytes)
 	c.rearming = len(batches)
 	for _, q := range batches {

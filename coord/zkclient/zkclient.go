@@ -93,7 +93,7 @@ type Event struct {
 }
 
 // EventType as on the wire; SessionLost replaces all when the session ends, Missed stands for events of a
-// persistent watch that were lost since its callback was too slow.
+// persistent watch that were lost: its callback was too slow, or there was no connection.
 type EventType int32
 
 // Event types.
