@@ -46,7 +46,15 @@ func (s *script) dial(context.Context, string) (Conn, error) {
 		nc.Write(zk.AppendFrame(nil, answer.Append))
 		s.serve(n, nc)
 	}()
-	return ours, nil
+	return pipeConn{ours}, nil
+}
+
+// pipeConn takes a deadline also when the other end is closed, as a socket does.
+type pipeConn struct{ net.Conn }
+
+func (c pipeConn) SetDeadline(t time.Time) error {
+	_ = c.Conn.SetDeadline(t)
+	return nil
 }
 
 func (s *script) dials() int {
