@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"platter/coord/tree"
 	"platter/coord/zk"
@@ -46,6 +47,8 @@ type proposals struct {
 	bytes   int
 	leader  committer
 	closed  bool
+
+	handedBack atomic.Bool // by the loop, to the poller: what waits is its to commit
 }
 
 // committer says who commits.
@@ -95,8 +98,9 @@ func (q *proposals) addAll(all []*proposal, lead bool) (leads bool) {
 	for _, p := range all {
 		q.bytes += p.bytes()
 	}
+	q.handedBack.Store(false)
 	switch {
-	case q.leader != nobody:
+	case q.leader != nobody || len(q.waiting) == 0:
 	case lead:
 		q.leader = connection
 		return true
@@ -125,6 +129,18 @@ func (q *proposals) passOn() {
 	if q.leader = nobody; len(q.waiting) > 0 || q.closed {
 		q.toLoop()
 	}
+}
+
+// handBack is the loop's: if more waits, it is another one's to commit from now on, who must be woken.
+func (q *proposals) handBack() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.waiting) == 0 {
+		return false
+	}
+	q.leader = nobody
+	q.handedBack.Store(true)
+	return true
 }
 
 // await is the loop's: it waits until there is something for it to commit; false: the end, and nothing
@@ -197,6 +213,9 @@ func (s *Server) commitLoop() {
 		}
 		if !s.commit(nil) {
 			return
+		}
+		if len(s.pollers) == 1 && s.store.swift() && s.queue.handBack() {
+			s.pollers[0].loop.Wake()
 		}
 	}
 }

@@ -209,16 +209,17 @@ func (p *poller) turned(sockets int) bool {
 	if p.alone++; sockets > 1 {
 		p.alone = 0
 	}
-	return p.propose(p.alone > aloneTurns)
+	return p.propose(p.alone > aloneTurns && p.s.store.quick.Load() || len(p.s.pollers) == 1 && p.s.store.swift())
 }
 
-// propose queues the writes. With lead, and if the disk is quick, the poller commits them itself: what a lone client
-// asks for costs no change of goroutines. False: another one has relieved it meanwhile.
+// propose queues the writes. With lead the poller commits them itself, if nobody else is at it: that costs no change of
+// goroutines, and while the disk is at work the clients whose answers have left ask again. False: another one has
+// relieved it meanwhile.
 func (p *poller) propose(lead bool) bool {
-	if len(p.writes) == 0 {
+	if len(p.writes) == 0 && !p.s.queue.handedBack.Load() {
 		return true
 	}
-	leads := p.s.queue.addAll(p.writes, lead && p.s.store.quick.Load())
+	leads := p.s.queue.addAll(p.writes, lead)
 	clear(p.writes)
 	p.writes = p.writes[:0]
 	if !leads {

@@ -28,6 +28,7 @@ func openStore(ctx context.Context, d disk.FS, dir, logDir string, log *slog.Log
 		fs: d, dir: dir, logDir: logDir, log: log, zeros: make([]byte, growBytes),
 		clock: clock.Real{}, snapRetain: snapRetainMin,
 	}
+	st.syncs.Store(int64(swiftSync)) // until it has shown itself to be quicker
 	for _, dir := range st.dirs() {
 		if err := disk.MkdirAllSync(d, dir); err != nil {
 			st.unlock()

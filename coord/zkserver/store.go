@@ -28,6 +28,9 @@ const (
 	// quickSync is a sync beside which a change of goroutines counts. On a slower disk a connection's reader
 	// does not commit: it goes on reading.
 	quickSync = 2 * time.Millisecond
+	// swiftSync is one that costs less than what goes on around it when many write: for its time nobody else need
+	// be heard.
+	swiftSync = 500 * time.Microsecond
 	// snapAfterBytes of log, or twice the size of the last snapshot if that is more, make a new one due.
 	snapAfterBytes = 8 << 20
 	// snapRetainMin is how many snapshots stay at least, with the logs behind the oldest: ZooKeeper's own
@@ -66,6 +69,7 @@ type store struct {
 	writes int   // and entries, of those that this process wrote
 
 	quick   atomic.Bool  // the last sync took less than quickSync
+	syncs   atomic.Int64 // about how long a sync takes now (ns); the committer's to change
 	snapped atomic.Int64 // the last snapshot's size in bytes
 
 	// Of whoever writes a snapshot:
@@ -106,12 +110,21 @@ func (st *store) append(entries []*proposal) error {
 	if err := st.file.Sync(); err != nil {
 		return err
 	}
-	st.quick.Store(time.Since(began) < quickSync)
+	st.took(time.Since(began))
 	st.pos += int64(len(b))
 	st.since += int64(len(b))
 	st.writes += len(entries)
 	return nil
 }
+
+// took notes how long a sync took.
+func (st *store) took(d time.Duration) {
+	st.quick.Store(d < quickSync)
+	st.syncs.Store((7*st.syncs.Load() + int64(min(d, 8*swiftSync))) / 8)
+}
+
+// swift reports whether syncs take less than swiftSync.
+func (st *store) swift() bool { return st.syncs.Load() < int64(swiftSync) }
 
 // write puts a frame at pos, and zeros behind it when the file must grow.
 func (st *store) write(b []byte) error {

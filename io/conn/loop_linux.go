@@ -15,14 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventsMax is how many sockets one turn of a loop tells of.
-const eventsMax = 64
+const (
+	// eventsMax is how many sockets one call of epoll_wait tells of.
+	eventsMax = 64
+	// turnMax is how many a turn tells of, about, when there are as many.
+	turnMax = 1024
+)
 
 // Loop waits for many sockets on one goroutine (epoll(7), edge-triggered): a request of a busy one costs no change
 // of goroutines, and one that is idle holds neither a goroutine nor a buffer.
 type Loop struct {
 	epoll int
-	wake  int // an eventfd that ends Run
+	wake  int // an eventfd
+	ended atomic.Bool
 
 	mu    sync.Mutex                               // of changes
 	socks atomic.Pointer[[]atomic.Pointer[Socket]] // by descriptor
@@ -47,35 +52,54 @@ func NewLoop() (*Loop, error) {
 	return l, nil
 }
 
-// Run serves until End. After each turn it calls turned with the number of sockets that it told of; with false Run
-// returns, and whoever calls it next goes on. One goroutine at a time may, but for one that is in turned and will
-// give false.
+// Run serves until End. After each turn, which tells of all sockets that have something, it calls turned with their
+// number; with false Run returns, and whoever calls it next goes on. One goroutine at a time may, but for one that is
+// in turned and will give false.
 func (l *Loop) Run(turned func(sockets int) bool) {
-	var events [eventsMax]unix.EpollEvent
 	var turn Turn
 	for {
-		n, err := unix.EpollWait(l.epoll, events[:], -1)
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			panic(fmt.Sprintf("conn: epoll_wait: %v", err)) // only a bug of ours brings that (epoll_wait(2))
+		told := l.tell(-1)
+		for n := told; n == eventsMax && told < turnMax; told += n {
+			n = l.tell(0)
 		}
-		for i := range max(n, 0) {
-			if e := &events[i]; int(e.Fd) == l.wake {
-				l.close()
-				return
-			} else if s := l.at(int(e.Fd)); s != nil {
-				s.tell(e.Events)
-			}
+		if l.ended.Load() {
+			l.close()
+			return
 		}
-		if !turned(n) {
+		if !turned(told) {
 			return
 		}
 		turn.End()
 	}
 }
 
+// tell waits for up to so many milliseconds (-1: for ever), and tells of up to eventsMax sockets.
+func (l *Loop) tell(ms int) int {
+	var events [eventsMax]unix.EpollEvent
+	n, err := unix.EpollWait(l.epoll, events[:], ms)
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		panic(fmt.Sprintf("conn: epoll_wait: %v", err)) // only a bug of ours brings that (epoll_wait(2))
+	}
+	for i := range max(n, 0) {
+		if e := &events[i]; int(e.Fd) == l.wake {
+			var count [8]byte
+			_, _ = unix.Read(l.wake, count[:]) // it does not block, and what it gives says nothing
+		} else if s := l.at(int(e.Fd)); s != nil {
+			s.tell(e.Events)
+		}
+	}
+	return max(n, 0)
+}
+
+// Wake has the loop end a turn soon, with or without sockets to tell of.
+func (l *Loop) Wake() {
+	_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) // it fails when it is awake two billion times over
+}
+
 // End ends Run. The sockets must have been freed.
 func (l *Loop) End() {
-	_, _ = unix.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	l.ended.Store(true)
+	l.Wake()
 }
 
 func (l *Loop) close() {

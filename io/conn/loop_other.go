@@ -10,8 +10,11 @@ type Loop struct{}
 // NewLoop gives ErrNoLoop.
 func NewLoop() (*Loop, error) { return nil, ErrNoLoop }
 
-// Run, End and Take are never called.
+// Run, Wake, End and Take are never called.
 func (l *Loop) Run(func(int) bool) {}
+
+// Wake does nothing.
+func (l *Loop) Wake() {}
 
 // End does nothing.
 func (l *Loop) End() {}
