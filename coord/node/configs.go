@@ -4,23 +4,14 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"platter/coord/cluster"
 	"platter/coord/zkclient"
 	"platter/engine/commitlog"
-)
-
-// changeExpiry is how long a config change stands in /config/changes before some broker removes it
-// (ZkNodeChangeNotificationListener).
-const changeExpiry = 15 * time.Minute
-
-const (
-	changesMax   = 1000 // changes that stand at a time: a listing must fit into jute.maxbuffer
-	expireAtOnce = 100  // changes whose age is looked at in one go
 )
 
 // configs are the overrides of topics and brokers, as last read. The inner maps are immutable. Of a topic's,
@@ -35,6 +26,8 @@ type configs struct {
 	last    string                       // path of the newest change that was acted on
 	news    chan struct{}                // closed when last moves
 	armed   atomic.Bool                  // a watch on the changes is set
+	stale   atomic.Bool                  // changes may have come and gone unseen: everything is to be read
+	waits   atomic.Bool                  // for changes to be old enough to be removed
 }
 
 func newConfigs(check func(string, map[string]string) error, log func(string, ...any)) *configs {
@@ -107,20 +100,51 @@ func (c *configs) unknown(topics []string) []string {
 	return out
 }
 
-// load reads all overrides.
-func (c *configs) load(ctx context.Context, zk *session) error {
-	var entities []string
+// begin reads all overrides, and where the changes stand that come after.
+func (c *configs) begin(ctx context.Context, zk *session) error {
+	names, _, err := zk.Children(ctx, cluster.ConfigChangesPath, nil)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, changePrefix) {
+			c.last = cluster.ConfigChangePath(name)
+		}
+	}
+	_, err = c.load(ctx, zk)
+	return err
+}
+
+// load reads all overrides, those that are known among them, and gives the entities that changed.
+func (c *configs) load(ctx context.Context, zk *session) (changed []string, err error) {
+	entities := c.known()
 	for _, kind := range []string{"topics", "brokers"} {
 		names, _, err := zk.Children(ctx, "/config/"+kind, nil)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, name := range names {
 			entities = append(entities, kind+"/"+name)
 		}
 	}
-	_, err := c.read(ctx, zk, entities)
-	return err
+	slices.Sort(entities)
+	return c.read(ctx, zk, slices.Compact(entities))
+}
+
+// known are the entities that were read.
+func (c *configs) known() (entities []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.topics {
+		entities = append(entities, "topics/"+name)
+	}
+	for name := range c.brokers {
+		if name == "" {
+			name = cluster.DefaultBrokersEntity
+		}
+		entities = append(entities, "brokers/"+name)
+	}
+	return entities
 }
 
 // read reads entities ("topics/t") anew and gives those that changed. A value that makes no sense is
@@ -202,72 +226,6 @@ func (n *Node) ensureConfigs(ctx context.Context, topics []string) error {
 	return err
 }
 
-// readConfigs acts on /config/changes: what a change names is read anew, and old changes are removed.
-func (n *Node) readConfigs() {
-	if err := n.applyConfigChanges(); err != nil && n.life.Err() == nil && !errors.Is(err, zkclient.ErrSessionExpired) {
-		n.log("changed overrides could not be read; will try again", "err", err)
-		n.again(configNews)
-	}
-}
-
-func (n *Node) applyConfigChanges() error {
-	zk := n.zk.Load()
-	c := n.configs
-	var watch func(zkclient.Event)
-	if c.armed.CompareAndSwap(false, true) {
-		watch = func(zkclient.Event) {
-			c.armed.Store(false)
-			n.raise(configNews)
-		}
-	}
-	names, _, err := zk.Children(n.life, cluster.ConfigChangesPath, watch)
-	if err != nil {
-		if watch != nil {
-			c.armed.Store(false)
-		}
-		return err
-	}
-	var acted, paths []string // by age: names are sorted
-	for _, name := range names {
-		switch path := cluster.ConfigChangePath(name); {
-		case !strings.HasPrefix(name, "config_change_"):
-		case path <= c.last: // nobody else writes it
-			acted = append(acted, path)
-		default:
-			paths = append(paths, path)
-		}
-	}
-	nodes, err := zk.GetMany(n.life, paths)
-	if err != nil {
-		return err
-	}
-	var entities []string
-	newest := c.last
-	for _, node := range nodes {
-		if node.Err != nil {
-			continue
-		}
-		newest = max(newest, node.Path)
-		entity, err := cluster.DecodeConfigChange(node.Data)
-		if err != nil {
-			n.log("a config change is not usable", "path", node.Path, "err", err)
-			continue
-		}
-		if kind, _, ok := cluster.ConfigEntity(entity); ok && (kind == "topics" || kind == "brokers") {
-			entities = append(entities, entity)
-		}
-	}
-	changed, err := c.read(n.life, zk, entities)
-	if err != nil {
-		return err
-	}
-	n.reconfigure(changed)
-	c.reach(newest)
-	// The last listing may be the last event for long: what it brought counts too.
-	n.expireChanges(zk, append(acted, paths...))
-	return nil
-}
-
 // reconfigure gives changed overrides to the replicas and the image; not while a push makes replicas by
 // the former ones.
 func (n *Node) reconfigure(entities []string) {
@@ -297,25 +255,6 @@ func (n *Node) reconfigure(entities []string) {
 	}
 	if len(entities) > 0 {
 		n.control.Reconfigured()
-	}
-}
-
-// expireChanges removes changes that all brokers have had time to see, of those that were acted on here (by
-// age): the old ones, and what is more than a listing should have. Failing is no harm: others do it too,
-// and there is a next time.
-func (n *Node) expireChanges(zk *session, acted []string) {
-	surplus := max(0, len(acted)-changesMax)
-	nodes, err := zk.GetMany(n.life, acted[:min(len(acted), max(surplus, expireAtOnce))])
-	if err != nil {
-		return
-	}
-	for i, node := range nodes {
-		age := time.Duration(n.cfg.Clock.NowMs()-node.Stat.Ctime) * time.Millisecond
-		if node.Err == nil && (i < surplus || age > changeExpiry) {
-			if err := zk.Delete(n.life, node.Path, -1); err != nil {
-				return
-			}
-		}
 	}
 }
 

@@ -11,8 +11,9 @@
 //
 // # Configuration
 //
-// Topics' and brokers' overrides are znodes, which every broker reads itself: all at Connect, those of
-// a new topic when the controller first names it, changed ones when /config/changes says so (configs.go).
+// Topics' and brokers' overrides are znodes, which every broker reads itself: all at Connect and whenever the
+// coordinator was away or the session has expired, those of a new topic when the controller first names it, changed
+// ones when /config/changes says so (configs.go, changes.go).
 package node
 
 import (
@@ -159,7 +160,7 @@ func (n *Node) prepare(ctx context.Context, s *session) error {
 		return err
 	}
 	n.clusterID = id
-	if err := n.configs.load(ctx, s); err != nil {
+	if err := n.configs.begin(ctx, s); err != nil {
 		return err
 	}
 	n.applyDynamic(n.cfg.BrokerID) // -1, where it is not known yet, is nobody's

@@ -47,11 +47,13 @@ func (n *Node) run() {
 			if !n.renew() {
 				return
 			}
+			n.configs.stale.Store(true)
 			flags |= configNews
 		}
 		if flags&reconnected != 0 {
 			n.cfg.Log.Info("the coordinator's connection is back")
 			n.control.Reread()
+			n.configs.stale.Store(true)
 			flags |= configNews
 		}
 		if flags&configNews != 0 {
