@@ -174,8 +174,10 @@ func zkWatchCommand(f *zkFlags) *cobra.Command {
 	var recursive bool
 	var count int
 	cmd := &cobra.Command{
-		Use:     "watch PATH",
-		Short:   "Print what happens at a node until interrupted (needs a server of 3.6 or newer)",
+		Use:   "watch PATH",
+		Short: "Print what happens at a node until interrupted (needs a server of 3.6 or newer)",
+		Long: `Prints what happens at a node, an event a line, until interrupted. Missed says that events may have been lost:
+the connection was lost, or they came faster than they were printed. It needs a server of 3.6 or newer.`,
 		Example: "  platter zk watch /brokers/ids",
 		Args:    pathArgument(0),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -51,6 +51,26 @@ func TestCutAfterHandshake(t *testing.T) {
 	}
 }
 
+// TestExpiryByAnswer: who hears of the expiry by an answer is told of it as ever, also when the server keeps the
+// connection.
+func TestExpiryByAnswer(t *testing.T) {
+	states := make(chan State, 20)
+	c := connectTo(t, &script{expired: 2, serve: func(_ int, nc *scriptConn) {
+		for {
+			q, _, err := nc.next()
+			if err != nil {
+				return
+			}
+			nc.reply(q.Xid, 1, zk.SessionExpired, nil)
+		}
+	}}, Config{OnState: func(s State) { states <- s }})
+	_, err := c.Set(within(t), "/n", nil, -1)
+	wantErr(t, err, ErrSessionExpired)
+	for _, s := range []State{Connected, Disconnected, Expired} {
+		expect(t, states, s)
+	}
+}
+
 // TestAuthRefusedLater: when who the client was is not taken on a new connection, that is what its owner is told.
 func TestAuthRefusedLater(t *testing.T) {
 	trouble := make(chan error, 20)

@@ -270,6 +270,9 @@ func (c *Client) readAll(l *link) error {
 			}
 			c.seen(h.Zxid)
 			c.answer(k, h, &d)
+			if h.Err == zk.SessionExpired || h.Err == zk.SessionMoved {
+				return sentinel(h.Err) // the next handshake tells what is left of the session
+			}
 		}
 		if l.refused != nil {
 			return l.refused
