@@ -53,6 +53,9 @@ func (r *reader) forWatches(do func(zk.WatcherType, string, *conn) bool) bool {
 	if q.Decode(&r.d); r.d.Err() != nil || q.Type < zk.WatcherChildren || q.Type > zk.WatcherAny {
 		return false
 	}
+	if r.q.Op == zk.OpCheckWatches && q.Path != "" && q.Path[0] != '/' {
+		return false // the real server looks for its parents, and finds that it has none
+	}
 	code := zk.NoWatcher
 	if do(q.Type, q.Path, r.c) {
 		code = zk.OK

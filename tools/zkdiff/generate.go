@@ -170,7 +170,7 @@ func (g *generator) readPath() string {
 	}
 }
 
-// request is any sound one. checkWatches is not among them: Apache's 3.8.0 finds the watches of all sessions.
+// request is any sound one.
 func (g *generator) request() Request {
 	switch n := g.r.IntN(100); {
 	case n < 35:
@@ -184,7 +184,7 @@ func (g *generator) request() Request {
 	case n < 77:
 		return Request{Op: "addWatch", Path: g.readPath(), N: pick[int32](g, 0, 0, 1, 1, 1, 1, 2, -1)}
 	case n < 80:
-		return Request{Op: "removeWatches", Path: g.readPath(), N: pick[int32](g, 1, 2, 3, 3, 3, 0, 4, 5, 9)}
+		return Request{Op: pick(g, "checkWatches", "removeWatches", "removeWatches"), Path: g.readPath(), N: pick[int32](g, 1, 2, 3, 3, 3, 0, 4, 5, 9)}
 	case n < 83:
 		return Request{Op: "setACL", Path: g.path(), ACL: g.acl(), N: g.version()}
 	case n < 86:
