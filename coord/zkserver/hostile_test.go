@@ -13,6 +13,7 @@ import (
 
 	"platter/coord/tree"
 	"platter/coord/zk"
+	ioconn "platter/io/conn"
 	"platter/io/memdisk"
 )
 
@@ -151,6 +152,16 @@ func TestConnectionLimits(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	alive(t, s)
+}
+
+// TestConnectionsWithinDescriptors: there are never more connections than the process may have descriptors for.
+func TestConnectionsWithinDescriptors(t *testing.T) {
+	most := max(ioconn.DescriptorLimit()-descriptorsSpare, 1)
+	for asked, want := range map[int]int{0: min(maxCnxnsDefault, most), 1: 1, most: most, most + 1: most} {
+		if got := withDefaults(Config{MaxCnxns: asked}).MaxCnxns; got != want {
+			t.Errorf("%d asked for: %d, want %d", asked, got, want)
+		}
+	}
 }
 
 // TestBigNode: a long list of children is sent whole.

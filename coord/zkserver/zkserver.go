@@ -209,9 +209,6 @@ func withDefaults(c Config) Config {
 	if c.TickMs <= 0 {
 		c.TickMs = tickMsDefault
 	}
-	if c.MaxCnxns <= 0 {
-		c.MaxCnxns = maxCnxnsDefault
-	}
 	if c.ContainerCheck <= 0 {
 		c.ContainerCheck = containerCheckDefault
 	}
@@ -237,7 +234,11 @@ func withDefaults(c Config) Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if most := max(ioconn.DescriptorLimit()-descriptorsSpare, 1); c.MaxCnxns > most {
+	most := max(ioconn.DescriptorLimit()-descriptorsSpare, 1)
+	if c.MaxCnxns <= 0 {
+		c.MaxCnxns = min(maxCnxnsDefault, most)
+	}
+	if c.MaxCnxns > most {
 		c.Log.Warn("coordinator: fewer connections than wished for: the process may not open more files", "most", most, "wished", c.MaxCnxns)
 		c.MaxCnxns = most
 	}
