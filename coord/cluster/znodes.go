@@ -14,7 +14,7 @@ import (
 // ErrZnode: a znode holds something that Kafka would not have written.
 var ErrZnode = errors.New("malformed znode")
 
-// State is one partition's state znode. ZkVersion and Mzxid are its Stat's.
+// State is one partition's state znode. ZkVersion is its Stat's.
 type State struct {
 	Leader          int32
 	LeaderEpoch     int32
@@ -22,7 +22,19 @@ type State struct {
 	ISR             []int32
 	Recovering      bool // leader_recovery_state 1: after an unclean election (KIP-704)
 	ZkVersion       int32
-	Mzxid           int64
+	// Known is the newest broker epoch that the controller knew when it decided this: who has registered since is not the
+	// member that was meant, even where the state was written after that. 0: not told, as by Kafka.
+	Known int64
+}
+
+// At completes a state by its znode's Stat. Where the state does not tell what was known, all is taken to have been that was
+// there when it was written.
+func (s State) At(version int32, mzxid int64) State {
+	s.ZkVersion = version
+	if s.Known <= 0 || s.Known > mzxid {
+		s.Known = mzxid
+	}
+	return s
 }
 
 // Assignment is a topic's znode: replicas by partition; adding and removing while a reassignment runs.
@@ -43,11 +55,12 @@ type stateJSON struct {
 	LeaderEpoch     int32   `json:"leader_epoch"`
 	ISR             []int32 `json:"isr"`
 	Recovery        int     `json:"leader_recovery_state,omitempty"`
+	Known           int64   `json:"newest_broker_epoch,omitempty"` // Platter's own; Kafka and its tools pass over it
 }
 
 // EncodeState is the value of /brokers/topics/T/partitions/P/state.
 func EncodeState(s State) []byte {
-	j := stateJSON{ControllerEpoch: s.ControllerEpoch, Leader: s.Leader, Version: 1, LeaderEpoch: s.LeaderEpoch, ISR: notNil(s.ISR)}
+	j := stateJSON{ControllerEpoch: s.ControllerEpoch, Leader: s.Leader, Version: 1, LeaderEpoch: s.LeaderEpoch, ISR: notNil(s.ISR), Known: s.Known}
 	if s.Recovering {
 		j.Recovery = 1
 	}
@@ -63,7 +76,7 @@ func DecodeState(p []byte) (State, error) {
 	if j.Leader < -1 || j.LeaderEpoch < 0 || j.ISR == nil || j.Recovery < 0 || j.Recovery > 1 {
 		return State{}, fmt.Errorf("%w: partition state %.200q", ErrZnode, p)
 	}
-	return State{Leader: j.Leader, LeaderEpoch: j.LeaderEpoch, ControllerEpoch: j.ControllerEpoch, ISR: j.ISR, Recovering: j.Recovery == 1}, nil
+	return State{Leader: j.Leader, LeaderEpoch: j.LeaderEpoch, ControllerEpoch: j.ControllerEpoch, ISR: j.ISR, Recovering: j.Recovery == 1, Known: max(j.Known, 0)}, nil
 }
 
 type topicJSON struct {

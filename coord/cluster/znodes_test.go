@@ -54,8 +54,17 @@ func TestAsKafkaWrites(t *testing.T) {
 	}
 }
 
+// TestStateAt: what a state was decided by is what it tells, but never later than it was written.
+func TestStateAt(t *testing.T) {
+	for told, want := range map[int64]int64{0: 50, 40: 40, 60: 50} {
+		if s := (State{Known: told}).At(3, 50); s.Known != want || s.ZkVersion != 3 {
+			t.Errorf("told %d: %+v", told, s)
+		}
+	}
+}
+
 func TestBackAndForth(t *testing.T) {
-	for _, s := range []State{{Leader: 1, LeaderEpoch: 4, ControllerEpoch: 3, ISR: []int32{1, 2}}, {Leader: -1, ISR: []int32{}, Recovering: true}} {
+	for _, s := range []State{{Leader: 1, LeaderEpoch: 4, ControllerEpoch: 3, ISR: []int32{1, 2}, Known: 77}, {Leader: -1, ISR: []int32{}, Recovering: true}} {
 		got, err := DecodeState(EncodeState(s))
 		if d := cmp.Diff(s, got); d != "" || err != nil {
 			t.Error(d, err)
@@ -141,6 +150,7 @@ func second[T any](_ T, err error) error { return err }
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
 		`{"controller_epoch":3,"leader":1,"version":1,"leader_epoch":4,"isr":[1,2]}`,
+		`{"controller_epoch":3,"leader":1,"version":1,"leader_epoch":4,"isr":[1,2],"newest_broker_epoch":99}`,
 		`{"removing_replicas":{},"partitions":{"0":[1,2],"1":[2,1]},"topic_id":"AQAAAAAAAAAAAAAAAAAA_w","adding_replicas":{"1":[3]},"version":3}`,
 		`{"features":{},"listener_security_protocol_map":{"IN":"SSL"},"endpoints":["IN://[::1]:9093"],"jmx_port":-1,"port":9092,"host":"h","version":5,"timestamp":"1500","rack":"r1","platter":1}`,
 		`{"version":2,"brokerid":3,"timestamp":"1500","kraftControllerEpoch":-1}`,

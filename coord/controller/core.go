@@ -257,7 +257,7 @@ func (c *core) elections() []change {
 	return out
 }
 
-// standingFor judges brokers for one partition: a state that is older than a broker's registration was
+// standingFor judges brokers for one partition: a state that was decided without knowing a broker's registration was
 // decided about an earlier life of it.
 func (c *core) standingFor(p *partition) func(int32) standing {
 	return func(id int32) standing {
@@ -267,7 +267,7 @@ func (c *core) standingFor(p *partition) func(int32) standing {
 			return dead
 		case c.isLeaving(id) && (c.othersInSync(p, id) || !p.exists && c.othersStay(p, id)):
 			return dead
-		case p.exists && p.state.Mzxid < b.Epoch:
+		case p.exists && p.state.Known < b.Epoch:
 			return rejoined
 		}
 		return fresh
@@ -284,7 +284,7 @@ func (c *core) commit(ch change, controllerEpoch, version int32) {
 	p.state = ch.state
 	p.state.ControllerEpoch = controllerEpoch
 	p.state.ZkVersion = version
-	p.state.Mzxid = c.newest // at least: it was written after all registrations that we know
+	p.state.Known = c.newest
 	c.dirty[ch.tp] = true
 	if ch.isNew {
 		c.isNew[ch.tp] = true

@@ -16,7 +16,7 @@ import (
 //
 //	brokers 1@10 2@11:rack    who is registered: id@epoch[:rack]
 //	topic t 1,2 2,1           a topic with its replicas by partition
-//	state t 0 leader=1 epoch=3 isr=(1,2) mzxid=5
+//	state t 0 leader=1 epoch=3 isr=(1,2) known=5
 //	unclean t                 allows unclean election
 //	offline 1 t 0             broker 1 cannot serve partition 0
 //	online 1 t 0              broker 1 serves partition 0, and could not before
@@ -59,7 +59,7 @@ func TestTranscripts(t *testing.T) {
 						s.ISR = parseIDs(t, strings.Join(a.Vals, ","))
 					}
 				}
-				d.ScanArgs(t, "mzxid", &s.Mzxid)
+				d.ScanArgs(t, "known", &s.Known)
 				topic := c.topics[d.CmdArgs[0].Key]
 				c.setState(topic, parseInt(t, d.CmdArgs[1].Key), s)
 			case "offline":

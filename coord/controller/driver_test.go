@@ -141,8 +141,10 @@ func TestCreateAndDelete(t *testing.T) {
 	if p := image.Topic("hand").Partitions[1]; p.Leader != 1 || p.ControllerEpoch != 1 || p.LeaderEpoch != 0 {
 		t.Fatalf("partition: %+v", p)
 	}
+	self, err := cluster.ReadBrokers(ctx, zk, []string{"1"})
+	coordtest.Must(t, err)
 	if p, _, err := zk.Get(ctx, "/brokers/topics/a.b/partitions/2/state", nil); err != nil ||
-		string(p) != `{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}` {
+		string(p) != fmt.Sprintf(`{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1],"newest_broker_epoch":%d}`, self[0].Epoch) {
 		t.Fatalf("state: %s, %v", p, err)
 	}
 

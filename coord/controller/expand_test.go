@@ -66,7 +66,7 @@ func TestAskedElections(t *testing.T) {
 		{Leader: 2, ISR: []int32{2, 1}}, {Leader: 1, ISR: []int32{1}}, {Leader: 1, ISR: []int32{1}},
 		{Leader: -1, ISR: []int32{3}}, {Leader: -1, ISR: []int32{3}},
 	} {
-		s.Mzxid = 2
+		s.Known = 2
 		core.setState(topic, i, s)
 	}
 	for _, c := range []struct {

@@ -208,7 +208,7 @@ func (c *core) isLeaving(broker int32) bool {
 func (c *core) othersInSync(p *partition, broker int32) bool {
 	return slices.ContainsFunc(p.state.ISR, func(id int32) bool {
 		b, live := c.brokers[id]
-		return id != broker && live && !c.isLeaving(id) && !slices.Contains(p.offline, id) && p.state.Mzxid >= b.Epoch
+		return id != broker && live && !c.isLeaving(id) && !slices.Contains(p.offline, id) && p.state.Known >= b.Epoch
 	})
 }
 

@@ -186,8 +186,7 @@ func (t *term) readStates(topics []*topic) error {
 				t.core.removeTopic(topic.name)
 				continue
 			}
-			s.ZkVersion, s.Mzxid = n.Stat.Version, n.Stat.Mzxid
-			t.core.setState(topic, i, s)
+			t.core.setState(topic, i, s.At(n.Stat.Version, n.Stat.Mzxid))
 		}
 	}
 	return nil

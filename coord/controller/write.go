@@ -111,7 +111,7 @@ func (t *term) writeStates(changes []change) error {
 func (t *term) stateOps(ch *change, before []change) []zkclient.Op {
 	if !ch.isNew {
 		s := ch.state
-		s.ControllerEpoch = t.epoch
+		s.ControllerEpoch, s.Known = t.epoch, t.core.newest
 		path := cluster.StatePath(ch.tp.Topic, ch.tp.Partition)
 		return []zkclient.Op{zkclient.SetOp(path, cluster.EncodeState(s), s.ZkVersion)}
 	}
@@ -125,7 +125,7 @@ func (t *term) stateOps(ch *change, before []change) []zkclient.Op {
 // newStateOps make a new partition's znodes.
 func (t *term) newStateOps(ch *change) []zkclient.Op {
 	s := ch.state
-	s.ControllerEpoch = t.epoch
+	s.ControllerEpoch, s.Known = t.epoch, t.core.newest
 	return []zkclient.Op{
 		zkclient.CreateOp(cluster.PartitionPath(ch.tp.Topic, ch.tp.Partition), nil, zkclient.Persistent),
 		zkclient.CreateOp(cluster.StatePath(ch.tp.Topic, ch.tp.Partition), cluster.EncodeState(s), zkclient.Persistent),
@@ -177,7 +177,6 @@ func (t *term) refresh(ch change, why error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	s.ZkVersion, s.Mzxid = stat.Version, stat.Mzxid
-	t.core.setState(topic, int(ch.tp.Partition), s)
+	t.core.setState(topic, int(ch.tp.Partition), s.At(stat.Version, stat.Mzxid))
 	return nil
 }

@@ -215,13 +215,14 @@ func (c *control) settle() {
 func (c *control) write(ch controller.StateChange) {
 	s := ch.State
 	c.w.zk.zxid++
-	s.ControllerEpoch, s.Mzxid = c.epoch, c.w.zk.zxid
+	s.ControllerEpoch = c.epoch
 	s.ZkVersion = c.w.zk.states[ch.TP].ZkVersion + 1
-	c.w.zk.states[ch.TP] = s
 	c.w.logf("%s: leader %d epoch %d isr %v", ch.TP, s.Leader, s.LeaderEpoch, s.ISR)
 	c.model.Commit(ch, c.epoch, s.ZkVersion)
+	s.Known = c.model.State(ch.TP).Known
+	c.w.zk.states[ch.TP] = s
 	if c.w.plant == TrustRejoined { // no registration is ever seen to be newer than what was decided
-		s.Mzxid = 1 << 60
+		s.Known = 1 << 60
 		c.model.SetState(ch.TP, s)
 	}
 }

@@ -130,7 +130,7 @@ func (w *World) othersHave(b *broker, tp store.TP) bool {
 	}
 	for _, id := range s.ISR {
 		o := w.brokers[id]
-		if int(id) != b.id && o.up && !w.noCoordinator(o) && o.member && s.Mzxid > w.zk.registered[int(id)] {
+		if int(id) != b.id && o.up && !w.noCoordinator(o) && o.member && s.Known >= w.zk.registered[int(id)] {
 			return true
 		}
 	}
@@ -153,7 +153,7 @@ func (w *World) unnoticed() bool {
 			continue // it is never noticed
 		}
 		for _, s := range w.zk.states {
-			if slices.Contains(s.ISR, int32(b.id)) && len(s.ISR) > 1 && (now == 0 || s.Mzxid < now) {
+			if slices.Contains(s.ISR, int32(b.id)) && len(s.ISR) > 1 && (now == 0 || s.Known < now) {
 				return true
 			}
 		}
