@@ -251,6 +251,7 @@ func (s *Server) commit(own *conn) bool {
 	sendAll(others)
 	clear(s.batch)
 	clear(s.touched)
+	s.store.growAhead()
 	s.snapshotIfDue()
 	return true
 }

@@ -23,8 +23,10 @@ const (
 	snapPrefix = "snapshot."
 	tmpSuffix  = ".tmp"
 	// growBytes is written as zeros ahead of the log's end: a sync inside the file's size is cheaper
-	// than one that moves it.
-	growBytes = 256 << 10
+	// than one that moves it. So is one that finds the zeros on the disk already: they are written when less than
+	// growAheadBytes are left, and between two syncs.
+	growBytes      = 256 << 10
+	growAheadBytes = growBytes / 2
 	// quickSync is a sync beside which a change of goroutines counts. On a slower disk a connection's reader
 	// does not commit: it goes on reading.
 	quickSync = 2 * time.Millisecond
@@ -155,6 +157,19 @@ func (st *store) write(b []byte) error {
 	}
 	st.end = st.pos
 	return fmt.Errorf("%w: %w", errFull, err)
+}
+
+// growAhead writes zeros behind the log's end when few are left there, and has the disk begin with them: the next sync
+// need not wait for them. When it fails, write does it.
+func (st *store) growAhead() {
+	if st.file == nil || st.end-st.pos >= growAheadBytes {
+		return
+	}
+	if _, err := st.file.WriteV([][]byte{st.zeros}, st.end); err != nil {
+		return
+	}
+	st.file.WriteBehind(st.end, growBytes)
+	st.end += growBytes
 }
 
 // create starts the log whose first entry has zxid.

@@ -16,14 +16,15 @@ import (
 // bareReplyBytes is a setData's answer: header and Stat.
 const bareReplyBytes = 16 + 68
 
-// bareLog is the one file of the bare program.
+// bareLog is the one file of the bare program, and who watches.
 type bareLog struct {
-	mu sync.Mutex
-	f  *os.File
+	mu       sync.Mutex
+	f        *os.File
+	watchers []net.Conn
 }
 
 // bare is the loop that no durable server is asked to beat: read a request, append its bytes to a file, fdatasync,
-// answer. It speaks as much of the protocol as the load needs, and prints its address.
+// write an event to everybody who has asked for one with a read, whatever the node, answer. It speaks as much of the protocol as the load needs, and prints its address.
 func bare(o *options) error {
 	f, err := os.Create(filepath.Join(o.dir, "bare.log"))
 	if err != nil {
@@ -58,6 +59,31 @@ func (l *bareLog) keep(p []byte) error {
 	return syncData(l.f)
 }
 
+func (l *bareLog) watch(nc net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.watchers = append(l.watchers, nc)
+}
+
+// fire writes an event to all who watch. One that is gone ends by itself.
+func (l *bareLog) fire() {
+	l.mu.Lock()
+	all := l.watchers
+	l.watchers = nil
+	l.mu.Unlock()
+	event := zkwire.Enc{B: make([]byte, 4)}
+	event.I32(zkwire.XidEvent)
+	event.I64(-1)
+	event.I32(0)
+	event.I32(3) // NodeDataChanged
+	event.I32(3) // SyncConnected
+	event.Str("/")
+	event.B[3] = byte(len(event.B) - 4)
+	for _, nc := range all {
+		_, _ = nc.Write(event.B)
+	}
+}
+
 // answer serves one connection. Any failure ends it, and the load with it.
 func (l *bareLog) answer(nc net.Conn) {
 	defer nc.Close()
@@ -88,6 +114,13 @@ func (l *bareLog) answer(nc net.Conn) {
 			if err := l.keep(p); err != nil {
 				fmt.Fprintln(os.Stderr, "bare:", err)
 				return
+			}
+			if op == zkwire.OpSetData {
+				l.fire()
+			}
+		case zkwire.OpGetData:
+			if p[len(p)-1] == 1 {
+				l.watch(nc)
 			}
 		}
 		if _, err := nc.Write(reply); err != nil {

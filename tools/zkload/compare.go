@@ -204,7 +204,7 @@ func measured(b *bed, s *server, c cell, dur time.Duration) (run, error) {
 func compareFanout(o *options, t *table, l *lane, s sides) error {
 	crowds := map[*server]*crowd{}
 	took := map[*server][]time.Duration{}
-	order := []*server{s.ours, s.theirs}
+	order := []*server{s.ours, s.theirs, s.bare}
 	for _, x := range order {
 		if x == nil {
 			continue
@@ -232,5 +232,6 @@ func compareFanout(o *options, t *table, l *lane, s sides) error {
 		slices.Reverse(order)
 	}
 	t.durations(fmt.Sprintf("the last of %d watchers told", o.watchers), took[s.ours], took[s.theirs], "a third at most")
+	t.durations("  beside the bare loop", took[s.ours], took[s.bare], "")
 	return nil
 }
