@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"platter/bench/iobench"
 	"platter/bench/spindlebench"
+	ioconn "platter/io/conn"
 	"platter/io/disk"
 )
 
@@ -52,7 +52,7 @@ func (t *realTarget) create(ctx context.Context, n int) (files []disk.File, undo
 
 // growing appends to files in turn: with a sync of all at the end, or with one of each append.
 func (t *realTarget) growing(ctx context.Context, c *Cell, d time.Duration) (err error) {
-	if limit := iobench.DescriptorLimit() - spareDescriptors; c.Files > limit {
+	if limit := ioconn.DescriptorLimit() - spareDescriptors; c.Files > limit {
 		return skip(fmt.Sprintf("this process may have %d files open (ulimit -n)", limit))
 	}
 	files, undo, err := t.create(ctx, c.Files)

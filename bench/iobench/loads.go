@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"platter/io/backend"
+	ioconn "platter/io/conn"
 	"platter/io/disk"
 )
 
@@ -111,7 +112,7 @@ func (b *based) drop() error {
 
 // create opens new files of so many bytes each.
 func (b *based) create(count int, fileBytes int64) error {
-	if count+descriptorsSpare > DescriptorLimit() {
+	if count+descriptorsSpare > ioconn.DescriptorLimit() {
 		return skip("%d files are more than this process may open", count)
 	}
 	for i := range count {
