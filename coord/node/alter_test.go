@@ -71,10 +71,10 @@ func (o off) NowMs() int64   { return o.Now().UnixMilli() }
 // TestChangesAreBounded: however many changes were made, the list of them stays short enough to be read; but none is
 // removed so early that another broker may not have seen it.
 func TestChangesAreBounded(t *testing.T) {
-	for name, clock := range map[string]off{"old": {by: 2 * surplusAge}, "new": {by: -time.Hour}} {
+	for name, wrong := range map[string]off{"old": {by: 2 * surplusAge}, "new": {by: -time.Hour}} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
-			m.cfg.Clock = clock
+			m.cfg.Clock = wrong
 			m.mustStart()
 			defer m.stop()
 			m.create("t", 1)
