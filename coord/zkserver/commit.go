@@ -36,9 +36,9 @@ func (p *proposal) bytes() int {
 	return proposalBytes + len(p.entry.Body) + identityBytes(p.entry.Auth)
 }
 
-// proposals is the queue of writes, and who commits them. There is at most one committer at a time:
-// the goroutine of a connection that found nobody at it, for one batch (so a lone client's write costs
-// no change of goroutines), or the loop, for as long as there are more.
+// proposals is the queue of writes, and who commits them. There is at most one committer at a time: a
+// connection's goroutine or a poller that found nobody at it, for one batch (which costs no change of
+// goroutines), or the loop, for as long as there are more, or until it hands back.
 type proposals struct {
 	mu      sync.Mutex
 	some    sync.Cond // the loop is to commit, or the end
@@ -56,7 +56,7 @@ type committer uint8
 
 const (
 	nobody     committer = iota
-	connection           // a connection's goroutine, one batch
+	connection           // a reader, be it a connection's goroutine or a poller: one batch
 	loop                 // commitLoop
 )
 
@@ -122,7 +122,7 @@ func (q *proposals) toLoop() {
 	q.some.Signal()
 }
 
-// passOn ends a connection's turn: what was queued meanwhile is the loop's.
+// passOn ends a reader's turn: what was queued meanwhile is the loop's.
 func (q *proposals) passOn() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

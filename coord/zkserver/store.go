@@ -84,8 +84,8 @@ type store struct {
 
 func hexName(prefix string, zxid int64) string { return fmt.Sprintf("%s%016x", prefix, uint64(zxid)) }
 
-// errFull: the disk has no room, or the process no descriptor for another file. Nothing of what was to be appended is on it, and the next append may
-// succeed.
+// errFull: the disk has no room, or the process no descriptor for another file. Nothing of what was to be appended
+// is on the disk, and the next append may succeed.
 var errFull = errors.New("no room for the coordinator's log")
 
 // append makes entries durable. But for errFull an error is final.

@@ -4,10 +4,15 @@
 // # How a request goes
 //
 // A goroutine a connection reads frames, or a poller for many connections at once (Config.Pollers), which leaves one
-// that it would have to wait for to a goroutine until that is over. A read is answered at once from the tree under a shared lock,
-// straight into the connection's output buffer. A write becomes a proposal; the one committer (the
-// connection's own goroutine if nobody is at it, else a loop) takes all that wait, writes them to the
-// log as one frame, syncs once, applies them, and answers. Nothing is visible before it is durable.
+// that it would have to wait for to a goroutine until that is over. A read is answered at once from the tree under
+// a shared lock, straight into the connection's output buffer. A write becomes a proposal; the one committer takes
+// all that wait, writes them to the log as one frame, syncs once, applies them, and answers. Nothing is visible
+// before it is durable.
+//
+// Who commits depends on the disk (store.quick, store.swift). On a slow one it is a loop, so that the readers go on
+// reading. On a quick one a connection's own goroutine commits if nobody is at it, and so does a poller for a client
+// that is alone; on a swift one a poller without others beside it commits whatever a turn has brought, and the loop
+// hands back to it.
 //
 // # Ordering
 //

@@ -24,7 +24,8 @@ type bareLog struct {
 }
 
 // bare is the loop that no durable server is asked to beat: read a request, append its bytes to a file, fdatasync,
-// write an event to everybody who has asked for one with a read, whatever the node, answer. It speaks as much of the protocol as the load needs, and prints its address.
+// write an event to everybody who has asked for one with a read, whatever the node, answer. It speaks as much of the
+// protocol as the load needs, and prints its address.
 func bare(o *options) error {
 	f, err := os.Create(filepath.Join(o.dir, "bare.log"))
 	if err != nil {
