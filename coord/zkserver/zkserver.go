@@ -29,7 +29,8 @@
 //
 // # Failures
 //
-// A full disk refuses writes with SystemError, reads go on, and writing goes on once there is room.
+// A full disk refuses writes with SystemError, and so does a process that has no descriptor for a new log; reads go
+// on, and writing goes on once there is room.
 // A failed sync or write ends the server: Done is closed and Err tells why; it must be started anew,
 // which recovers what is on the disk. A damaged log is a *CorruptError.
 package zkserver
