@@ -111,6 +111,7 @@ func hostName() string {
 // default one gives way, so that two brokers on one machine start without being told.
 func (b *Broker) startConsole(ctx context.Context, p *store.Progress) error {
 	b.metrics = console.NewMetrics()
+	b.metrics.SetVersion(b.o.Version)
 	b.metrics.SetBackend(b.fs.Name(), b.backend)
 	b.metrics.WatchIO(b.choices, func() (backend.RingStats, bool) { return backend.Rings(b.fs) })
 	b.metrics.WatchGates(gate.Process.Stats)

@@ -41,7 +41,7 @@ func (o Options) CreateTopics(ctx context.Context, w io.Writer, n NewTopics) err
 	create := adm.CreateTopics
 	verb := "created"
 	if n.ValidateOnly {
-		create, verb = adm.ValidateCreateTopics, "could be created"
+		create, verb = adm.ValidateCreateTopics, "could be created:"
 	}
 	answers, err := create(ctx, n.Partitions, n.Replicas, configs, n.Names...)
 	if err != nil {

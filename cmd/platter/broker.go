@@ -95,7 +95,7 @@ func (f brokerFlags) load(log *slog.Logger) (*config.Broker, error) {
 		log.Warn(w)
 	}
 	if err != nil {
-		return nil, configError{f.config, err}
+		return nil, configError{f.config, overrides, err}
 	}
 	return cfg, nil
 }
@@ -103,15 +103,22 @@ func (f brokerFlags) load(log *slog.Logger) (*config.Broker, error) {
 // configError is a refused configuration: a mistake of the caller's, though not in the command line, so
 // --help is of no use.
 type configError struct {
-	file string
-	err  error
+	file  string
+	flags map[string]string // the settings that do not come from the file
+	err   error
 }
 
+// Error names the file on each line that is of it.
 func (e configError) Error() string {
-	if e.file == "" {
-		return e.err.Error()
+	lines := strings.Split(e.err.Error(), "\n")
+	for i, l := range lines {
+		name, _, _ := strings.Cut(l, " ")
+		name, _, _ = strings.Cut(strings.TrimSuffix(name, ":"), "=")
+		if _, flag := e.flags[name]; e.file != "" && !flag {
+			lines[i] = e.file + ": " + l
+		}
 	}
-	return strings.ReplaceAll(e.file+": "+e.err.Error(), "\n", "\n"+e.file+": ")
+	return strings.Join(lines, "\n")
 }
 
 func (f brokerFlags) overrides() (map[string]string, error) {

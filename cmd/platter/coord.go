@@ -69,7 +69,7 @@ func runCoord(ctx context.Context, f coordFlags, stdout, stderr io.Writer) error
 		log.Warn(w)
 	}
 	if err != nil {
-		return configError{f.config, err}
+		return configError{f.config, overrides, err}
 	}
 	ctx, stop := untilSignal(ctx, log)
 	defer stop()

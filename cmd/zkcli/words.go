@@ -1,6 +1,7 @@
 package zkcli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,11 @@ import (
 // wordBytesMax bounds the answer to a four-letter word.
 const wordBytesMax = 64 << 20
 
+// notListed is what a server says behind a word that its settings do not allow (ZooKeeper's NopCommand).
+const notListed = " is not executed because it is not in the whitelist."
+
 // Word sends a four-letter word to each server and prints the answers. It needs no session. The error names all
-// servers that have not answered.
+// servers that have not answered, or that refuse the word.
 func Word(ctx context.Context, o Options, word string) error {
 	servers, _, err := zkclient.ParseConnect(o.Connect)
 	if err != nil {
@@ -45,7 +49,14 @@ func sendWord(ctx context.Context, o Options, addr, word string) error {
 	if _, err := io.WriteString(nc, word); err != nil {
 		return err
 	}
-	n, err := io.Copy(o.Out, io.LimitReader(nc, wordBytesMax))
+	answer := bufio.NewReader(io.LimitReader(nc, wordBytesMax))
+	refusal := word + notListed
+	if head, _ := answer.Peek(len(refusal)); string(head) == refusal {
+		return fmt.Errorf("%s is not answered there: it is not in 4lw.commands.whitelist", word)
+	}
+	// Out behind a plain Writer: when it is a pipe whose reader has gone, a write to it ends the process without a word,
+	// as of any other command; a splice would be an error.
+	n, err := io.Copy(struct{ io.Writer }{o.Out}, answer)
 	switch {
 	case ctx.Err() != nil: // which is why the connection was closed
 		return fmt.Errorf("no whole answer to %s: %w", word, ctx.Err())

@@ -304,7 +304,7 @@ func (n *Node) Stop(ctx context.Context) error {
 	return err
 }
 
-// leave closes the session, within ctx.
+// leave closes the session, within ctx. One that a missing coordinator cannot close is left to its timeout.
 func (n *Node) leave(ctx context.Context) error {
 	zk := n.zk.Load()
 	done := make(chan error, 1)
@@ -313,6 +313,10 @@ func (n *Node) leave(ctx context.Context) error {
 	case err := <-done:
 		if errors.Is(err, zkclient.ErrSessionExpired) { // it has ended by itself, and the registration with it
 			err = nil
+		}
+		if errors.Is(err, context.DeadlineExceeded) { // all that is here is whole, and the next start takes the session back
+			n.log("no coordinator answers; this broker is registered until its session ends", "err", err)
+			return nil
 		}
 		if err == nil && n.store != nil {
 			n.forgetSession()

@@ -49,7 +49,13 @@ func (n *Node) connect(ctx context.Context) (*session, error) {
 		Chroot:         n.cfg.Chroot,
 		SessionTimeout: n.cfg.SessionTimeout,
 		OnState:        func(state zkclient.State) { n.onState(s, state) },
-		OnTrouble:      func(err error) { n.log("no coordinator answers; data goes on", "err", err) },
+		OnTrouble: func(err error) {
+			text := "no coordinator answers; data goes on"
+			if !n.started.Load() {
+				text = "no coordinator answers yet; trying again"
+			}
+			n.log(text, "err", err)
+		},
 	})
 	if err != nil {
 		s.over()

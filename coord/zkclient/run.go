@@ -162,10 +162,22 @@ func (c *Client) dial(ctx context.Context, p *patience) (*link, error) {
 			if c.life.Err() != nil {
 				return nil, ErrClosed
 			}
-			return nil, fmt.Errorf("%w; last: %w", ctx.Err(), last)
+			return nil, &givenUp{last, ctx.Err()}
 		}
 	}
 }
+
+// givenUp is the last failure, and why there were no more attempts.
+type givenUp struct{ last, why error }
+
+func (e *givenUp) Error() string {
+	if errors.Is(e.why, context.DeadlineExceeded) {
+		return e.last.Error() + " (tried until the time was over)"
+	}
+	return e.last.Error() + " (" + e.why.Error() + ")"
+}
+
+func (e *givenUp) Unwrap() []error { return []error{e.last, e.why} }
 
 // attemptTime bounds one attempt at one server, so that all can be tried while the session lives.
 func (c *Client) attemptTime() time.Duration {

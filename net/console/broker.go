@@ -2,7 +2,6 @@ package console
 
 import (
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 
@@ -36,16 +35,12 @@ func (m *Metrics) WatchBroker(s Sources) { m.registry.MustRegister(&brokerCollec
 
 func one() float64 { return 1 }
 
-// buildInfo tells what this process was built from.
-func buildInfo() prometheus.Collector {
-	version := "unknown"
-	if b, ok := debug.ReadBuildInfo(); ok {
-		version = b.Main.Version
-	}
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+// SetVersion tells what runs: the version as the banner has it. Called once, at start.
+func (m *Metrics) SetVersion(version string) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "platter_build_info", Help: "Version of Platter and of Go.",
 		ConstLabels: prometheus.Labels{"version": version, "go": runtime.Version()},
-	}, one)
+	}, one))
 }
 
 // brokerState adds Kafka's broker state: 1 starting, 2 recovering, 3 running, 6 stopping.
