@@ -18,8 +18,10 @@ import (
 const (
 	// eventsMax is how many sockets one call of epoll_wait tells of.
 	eventsMax = 64
+	// moreFrom is how many sockets at once make it likely that more have something by now: a turn goes on then.
+	moreFrom = 8
 	// turnMax is how many a turn tells of, about, when there are as many.
-	turnMax = 1024
+	turnMax = 256
 )
 
 // Loop waits for many sockets on one goroutine (epoll(7), edge-triggered): a request of a busy one costs no change
@@ -59,7 +61,7 @@ func (l *Loop) Run(turned func(sockets int) bool) {
 	var turn Turn
 	for {
 		told := l.tell(-1)
-		for n := told; n == eventsMax && told < turnMax; told += n {
+		for n := told; n >= moreFrom && told < turnMax; told += n {
 			n = l.tell(0)
 		}
 		if l.ended.Load() {
