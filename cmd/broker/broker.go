@@ -398,7 +398,14 @@ func (b *Broker) serve(ctx context.Context, _ *store.Progress) error {
 		Host: b.node.Host(), Followers: b.node.Followers, ISR: b.node.ISRStats, Waiting: b.node.Controller().Waiting,
 	})
 	srv.Start()
-	b.atStop("the server", srv.Close)
+	b.atStop("the server", func(ctx context.Context) error {
+		err := srv.Close(ctx)
+		if errors.Is(err, context.DeadlineExceeded) { // nothing that was acknowledged is in question
+			b.o.Log.Warn("requests that were still waiting were cut off")
+			return nil
+		}
+		return err
+	})
 	b.atStop("the leaderships", b.node.HandOver)
 	defer handler.Joined()
 	joining, cancel := context.WithTimeout(ctx, joinMax)

@@ -99,12 +99,15 @@ func (n *Node) HandOver(ctx context.Context) error {
 	if !n.cfg.Shutdown.Enabled || n.peers == nil || len(n.Image().Brokers) < 2 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, handOverMax)
+	defer cancel()
 	n.resign(ctx)
 	for try := 0; ; try++ {
 		remaining, err := n.handOver(ctx)
 		switch {
 		case err == nil && len(remaining) == 0:
 			n.linger(ctx)
+			n.Host().All(func(_ store.TP, r *replica.Replica) { r.GiveUp() })
 			return nil
 		case try < n.cfg.Shutdown.Retries: // a follower that is about to be in sync may be by then
 		case err == nil:
@@ -122,6 +125,10 @@ func (n *Node) HandOver(ctx context.Context) error {
 		}
 	}
 }
+
+// handOverMax bounds the tries: a broker that is told to stop is expected to be gone within some ten seconds, and whoever
+// leads after it is found once its registration ends, too.
+const handOverMax = 6 * time.Second
 
 // resign lets another broker be the controller, and waits until it is, for a while.
 func (n *Node) resign(ctx context.Context) {

@@ -66,6 +66,7 @@ type conn struct {
 	taken    sync.Cond // of the reader: out went to somebody who sends it, or the sender is done, or the end
 	out      []byte    // frames to send
 	counted  int64     // of out, in the server's backlog
+	sending  int64     // of what is being sent, in the backlog too
 	spare    []byte
 	flushing bool // somebody sends: out is theirs to take
 	last     bool // close once out is sent
@@ -326,11 +327,12 @@ func (c *conn) sendNow() {
 func (c *conn) send(write func([]byte) (int, error)) bool {
 	for len(c.out) > 0 && !c.closed {
 		buf, counted := c.out, c.counted
-		c.out, c.spare, c.counted = c.spare[:0], nil, 0
+		c.out, c.spare, c.counted, c.sending = c.spare[:0], nil, 0, counted
 		c.taken.Signal()
 		c.omu.Unlock()
 		n, err := write(buf)
 		c.omu.Lock()
+		c.sending = 0
 		if err == nil && n < len(buf) && !c.closed {
 			c.out = append(buf[n:], c.out...)
 			c.counted += counted

@@ -151,6 +151,7 @@ type Server struct {
 	outstanding   atomic.Int64 // writes that wait for the committer
 	heldBodies    atomic.Int64 // bytes of reads that wait for writes
 	backlog       atomic.Int64 // bytes of long outputs, that clients have not read
+	evicting      atomic.Bool
 	snapshotting  atomic.Bool
 	quotaWarnedMs atomic.Int64 // tracker time
 	traceMask     atomic.Int64

@@ -133,13 +133,28 @@ func (r *Replica) settle(w core.Work) []*op {
 		}
 	}
 	if w.Lost {
-		for _, o := range r.waits.takeAll() {
-			o.result.Err = ErrNotLeader
-			o.state.Store(finished)
-			ready = append(ready, o)
-		}
+		ready = append(ready, r.giveUp()...)
 	}
 	return ready
+}
+
+// giveUp takes all waits, which end with ErrNotLeader. Called under mu.
+func (r *Replica) giveUp() []*op {
+	ops := r.waits.takeAll()
+	for _, o := range ops {
+		o.result.Err = ErrNotLeader
+		o.state.Store(finished)
+	}
+	return ops
+}
+
+// GiveUp ends the waits of acks=all with ErrNotLeader: the leadership was handed over, and the word of it may come too
+// late for a broker that stops.
+func (r *Replica) GiveUp() {
+	r.mu.Lock()
+	ops := r.giveUp()
+	r.mu.Unlock()
+	finish(ops)
 }
 
 // enough: committed records are acknowledged only while the in-sync set is large enough.

@@ -72,6 +72,18 @@ func TestDuplicate(t *testing.T) {
 	want(t, "the next one", second, "-")
 }
 
+// TestGiveUp: who waits for the watermark is told to ask another, before this broker has heard that there is one; what is
+// written stays, and counts once the follower has it.
+func TestGiveUp(t *testing.T) {
+	r := leader(t, &fakeLog{}, 1, 1, 2)
+	first, _ := add(r, -1)
+	r.GiveUp()
+	want(t, "given up", first, ErrNotLeader.Error())
+	second, _ := add(r, -1)
+	fetched(t, r, 2)
+	want(t, "the next one", second, "1")
+}
+
 func TestRefused(t *testing.T) {
 	l := &fakeLog{}
 	r := newReplica(Config{Self: 1, MinISR: 2}, l)
