@@ -36,7 +36,7 @@ const evictPause = 10 * time.Millisecond
 // evict closes those who have left the most unread, until the backlog is within its bound. An answer that is longer than
 // what a client may leave unread otherwise is spared while there are others.
 func (s *Server) evict() {
-	defer s.config.Clock.AfterFunc(evictPause, func() { s.evicting.Store(false) })
+	defer func() { s.config.Clock.AfterFunc(evictPause, func() { s.evicting.Store(false) }) }()
 	excess := s.backlog.Load() - backlogBytesMax
 	type debtor struct {
 		c     *conn
