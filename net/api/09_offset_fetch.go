@@ -11,9 +11,10 @@ import (
 
 // OffsetFetch. Versions 1 to 10. Behaviour:
 //   - a partition without an offset has offset -1, and no error;
-//   - from version 2 on null topics ask for all, and an error of the group is told once instead of with
-//     each partition; from 8 on many groups are asked for at once, each with its error (KIP-709),
-//     and one that is named twice is answered once;
+//   - from version 2 on null topics ask for all, and an error of the group is told for the whole, up to version 7 with
+//     each partition as well. Kafka leaves the partitions out then; but a client that looks only there (aiokafka 0.14)
+//     takes that for a group without offsets, and begins anew. From 8 on many groups are asked for at once, each with
+//     its error (KIP-709), and one that is named twice is answered once;
 //   - stable offsets (version 7) are all there are, until there are transactions;
 //   - version 10 names topics by id: an unknown one is UNKNOWN_TOPIC_ID.
 func init() { register(kmsg.OffsetFetch, 1, 10, (*Handler).offsetFetch) }
@@ -46,9 +47,8 @@ func (h *Handler) offsetFetch(c call, req *kmsg.OffsetFetchRequest) (kmsg.Respon
 		q.Topics = append(q.Topics, qt)
 	}
 	g := h.fetchGroup(c, &q, req.Version)
-	resp.ErrorCode = g.ErrorCode
-	if g.ErrorCode != 0 && req.Version >= 2 {
-		return resp, nil
+	if req.Version >= 2 {
+		resp.ErrorCode = g.ErrorCode
 	}
 	for i := range g.Topics {
 		t := kmsg.NewOffsetFetchResponseTopic()

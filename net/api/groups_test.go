@@ -128,6 +128,30 @@ func offsetDeleteRequest(group string, partition int32) *kmsg.OffsetDeleteReques
 	return req
 }
 
+// TestOffsetsAreNotHere: no version takes an answer of who does not coordinate the group for one without offsets, also
+// where it looks at the partitions alone.
+func TestOffsetsAreNotHere(t *testing.T) {
+	b := startBroker(t, nil)
+	id := b.create("t", 2)
+	p := b.dial()
+	for v := int16(1); v <= 10; v++ {
+		resp := ask[*kmsg.OffsetFetchResponse](p, v, offsetFetchRequest("g", id, 0, 1))
+		if v >= 8 {
+			code(t, "group", resp.Groups[0].ErrorCode, api.NotCoordinator)
+			continue
+		}
+		if v >= 2 {
+			code(t, "group", resp.ErrorCode, api.NotCoordinator)
+		}
+		if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 2 {
+			t.Fatalf("version %d: %+v", v, resp)
+		}
+		for _, got := range resp.Topics[0].Partitions {
+			code(t, "partition", got.ErrorCode, api.NotCoordinator)
+		}
+	}
+}
+
 // TestCommitAndFetch: by every version, what is committed is what is fetched.
 func TestCommitAndFetch(t *testing.T) {
 	b := startBroker(t, map[string]string{"offset.metadata.max.bytes": "10"})
